@@ -1,16 +1,19 @@
-"""Scripts import what exists: demos, benchmarks, papers, examples, and the tools of docs and releases.
+"""Scripts import what exists, and call it as it is: demos, benchmarks, papers, examples, tools of docs and releases.
 
-Most of them are not run by `make test`. A name of the package that was renamed would break them unseen.
+Most of them are not run by `make test`. A name of the package that was renamed, or
+an argument that was added, would break them unseen.
 """
 
 from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -85,12 +88,45 @@ def missing_attributes(tree: ast.Module, aliases: dict[str, ModuleType]) -> Iter
                 yield f"line {node.lineno}: {module.__name__}.{node.attr}"
 
 
+def rejected_calls(tree: ast.Module, members: dict[str, Any], aliases: dict[str, ModuleType]) -> Iterator[str]:
+    """Calls of functions and classes of the package with arguments that these do not take, or without required ones."""
+    rebound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    rebound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        function, called = call.func, None
+        if isinstance(function, ast.Name) and function.id not in rebound:
+            called = members.get(function.id)
+        elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+            module = aliases.get(function.value.id) if function.value.id not in rebound else None
+            called = getattr(module, function.attr, None) if module is not None else None
+        if callable(called) and (reason := _reason_of_rejection(called, call)):
+            yield f"line {call.lineno}: {ast.unparse(function)}: {reason}"
+
+
+def _reason_of_rejection(called: Callable[..., Any], call: ast.Call) -> str:
+    """Return why a call does not fit the signature; empty if it fits, or cannot be judged from its text."""
+    names = [keyword.arg for keyword in call.keywords]
+    is_open = None in names or any(isinstance(argument, ast.Starred) for argument in call.args)
+    try:
+        signature = inspect.signature(called)
+    except (TypeError, ValueError):  # a class of C, or without a signature
+        return ""
+    bind = signature.bind_partial if is_open else signature.bind
+    places = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
+    try:
+        bind(*places, **{name: None for name in names if name is not None})
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
 def unresolved_names(path: Path) -> list[str]:
-    """What a script imports from the package or from other scripts, or uses of its modules, and nobody defines."""
+    """What a script imports or uses and does not exist, and what it calls with arguments that do not fit."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     appended = appended_folders(tree)
     missing: list[str] = []
     aliases: dict[str, ModuleType] = {}
+    members: dict[str, Any] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -108,6 +144,7 @@ def unresolved_names(path: Path) -> list[str]:
                     member = getattr(importlib.import_module(node.module), alias.name, None)
                     if isinstance(member, ModuleType) and member.__name__.startswith("dpcurves"):
                         aliases[alias.asname or alias.name] = member
+                    members[alias.asname or alias.name] = member
             elif (script := find_script(node.module, path, appended)) is not None:
                 names = defined_names(script)
                 missing += [
@@ -115,7 +152,7 @@ def unresolved_names(path: Path) -> list[str]:
                     for alias in node.names
                     if alias.name not in names and find_script(f"{node.module}.{alias.name}", path, appended) is None
                 ]
-    return missing + list(missing_attributes(tree, aliases))
+    return [*missing, *missing_attributes(tree, aliases), *rejected_calls(tree, members, aliases)]
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=relative_name)
@@ -129,11 +166,15 @@ def test_a_name_that_moved_is_noticed(tmp_path: Path) -> None:
         "import dpcurves as dp\n"
         "from dpcurves_sites.relay import LENGTH, MessageBoard\n"
         "from dpcurves import display\n"
-        "dp.cdf, dp.no_such_curve, display.no_such_picture\n",
+        "from dpcurves.curves.score_groups import build_score_groups\n"
+        "dp.cdf, dp.no_such_curve, display.no_such_picture\n"
+        "build_score_groups(1, 2), build_score_groups(1, 2, groups=3), dp.Grid(0, 1, cels=4)\n",
         encoding="utf-8",
     )
     assert unresolved_names(script) == [
         "line 2: dpcurves_sites.relay.LENGTH",
-        "line 4: dpcurves.no_such_curve",
-        "line 4: dpcurves.display.no_such_picture",
+        "line 5: dpcurves.no_such_curve",
+        "line 5: dpcurves.display.no_such_picture",
+        "line 6: build_score_groups: missing a required argument: 'groups'",
+        "line 6: dp.Grid: got an unexpected keyword argument 'cels'",
     ]

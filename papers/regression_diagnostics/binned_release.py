@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dpcurves import conversation
 from dpcurves.conversation import GroupBudgetFractions, Release, Setting, Step, Strategy
 from dpcurves.curves import BinnedResidualsQuestion
+from dpcurves.curves.question import ScoredColumns
 from dpcurves.curves.residuals import (
     BIN_COUNTS_FRACTION,
     BIN_CUTS_FRACTION,
@@ -56,7 +57,7 @@ class Divided:
             Categories("label", (0, 1)), Axis("score", SCORES), QUESTION.bins, shares, find_min_records(setting)
         )
         found = yield from ask_groups(needed, setting)
-        return build_score_groups(found, QUESTION.bins).group_counts
+        return build_score_groups(found, ScoredColumns(), QUESTION.bins).group_counts
 
 
 def by_dpcurves(records: Judged, epsilon: float, seed: int, ratio: float) -> Plot:

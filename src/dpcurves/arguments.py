@@ -153,6 +153,12 @@ def parse_choice(name: str, value: object, choices: type[Member], *, also: str =
 def require_type(name: str, value: object, kind: type[Any] | tuple[type[Any], ...], expected: str) -> None:
     """Raise unless `value` is an instance of `kind`; `expected` describes a valid value.
 
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
+        kind: Class, or a tuple of classes that are all accepted.
+        expected: Words for a valid value with an example, as in ``a text, as in 'age'``.
+
     Raises:
         TypeError: `value` has another type.
     """
@@ -162,6 +168,10 @@ def require_type(name: str, value: object, kind: type[Any] | tuple[type[Any], ..
 
 def parse_positive_fraction(name: str, value: Any) -> Fraction:
     """Return a finite positive number as an exact fraction. A float means the decimal that it prints.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: An int, float, Decimal, Fraction or text such as ``1/3``.
 
     Raises:
         ValueError: `value` is not such a number, or lies outside 1e-300 to 1e300, where exact arithmetic is too slow.
@@ -223,6 +233,10 @@ def parse_float(text: str) -> float:
 def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:
     """Return a rational number of at least 0 in Python's integers; a Fraction may hold NumPy's, which overflow.
 
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
+
     Raises:
         TypeError: `value` is not rational: a float does not say which decimal is meant.
         ValueError: `value` is negative.
@@ -236,6 +250,11 @@ def require_nonnegative_fraction(name: str, value: Fraction) -> Fraction:
 
 def require_positive_fraction(name: str, value: Fraction, largest: int) -> Fraction:
     """Return a rational number above zero and not above `largest`, a power of two.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
+        largest: Largest accepted number; the message writes it as a power of two.
 
     Raises:
         TypeError: `value` is not rational.
@@ -260,6 +279,10 @@ def require_draw_count(size: int) -> int:
 
 def require_number(name: str, value: Any) -> float:
     """Return a real number as a float, which may be infinite or NaN.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
 
     Raises:
         TypeError: `value` is not a number.
@@ -292,6 +315,10 @@ def convert_to_double(value: object) -> float | None:
 def require_power(name: str, value: Any) -> float:
     """Return a power of Fleming and Harrington's weights, a finite number of at least 0.
 
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
+
     Raises:
         ValueError: `value` is not such a number.
     """
@@ -303,6 +330,10 @@ def require_power(name: str, value: Any) -> float:
 
 def require_probability(name: str, value: Any) -> float:
     """Return a number strictly between 0 and 1.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
 
     Raises:
         TypeError: `value` is not a number.
@@ -316,6 +347,10 @@ def require_probability(name: str, value: Any) -> float:
 
 def require_proportion(name: str, value: Any) -> float:
     """Return a number from 0 to 1.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
 
     Raises:
         TypeError: `value` is not a number.
@@ -398,7 +433,7 @@ def require_sequence(name: str, values: Any, expected: str) -> tuple[Any, ...]:
 def convert_to_integers(instance: object, **names: str) -> None:
     """Convert integer fields of a frozen dataclass to Python's integers; NumPy's overflow silently.
 
-    Arguments:
+    Args:
         instance: The dataclass instance, which is changed in place.
         names: For each field, the name of the argument in an error message.
 
@@ -412,8 +447,13 @@ def convert_to_integers(instance: object, **names: str) -> None:
 def convert_tuples_to_integers(instance: object, **names: str) -> None:
     """Convert fields that hold tuples of integers, as `convert_to_integers` does.
 
+    Args:
+        instance: Object whose attributes are replaced by tuples of Python's int; it may be frozen.
+        names: Field and the name of the argument in error messages, as in ``sizes="sizes"``.
+
     Raises:
         TypeError: a field holds something else.
+        ValueError: an integer has more than 256 bits.
     """
     for field, name in names.items():
         values = require_sequence(name, getattr(instance, field), "a tuple of whole numbers, as in (1, 2),")
@@ -422,6 +462,10 @@ def convert_tuples_to_integers(instance: object, **names: str) -> None:
 
 def require_integer(name: str, value: Any) -> int:
     """Return an integer as Python's int.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
 
     Raises:
         TypeError: `value` is not an integer.
@@ -457,6 +501,10 @@ def require_bounds_pair(bounds: Any) -> tuple[float, float]:
 def require_truth_value(name: str, value: object) -> bool:
     """Return a truth value of Python or NumPy as Python's.
 
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
+
     Raises:
         TypeError: `value` is something else, such as an array or a text.
     """
@@ -468,6 +516,10 @@ def require_truth_value(name: str, value: object) -> bool:
 
 def require_count(name: str, value: Any) -> int:
     """Return an integer from 1 to a million: more draws would fill the memory.
+
+    Args:
+        name: Name of the argument, for the error message.
+        value: True and False are refused, though Python takes them for 1 and 0.
 
     Raises:
         TypeError: `value` is not an integer.
@@ -500,6 +552,10 @@ def require_path(name: str, value: Any) -> None:
 def require_axes(name: str, value: object) -> None:
     """Raise unless `value` is axes of matplotlib, which is not imported here.
 
+    Args:
+        name: Name of the argument, for the error message.
+        value: Value of the argument.
+
     Raises:
         TypeError: `value` has no figure.
     """
@@ -512,6 +568,10 @@ def require_axes(name: str, value: object) -> None:
 def require_links(name: str, value: Any) -> None:
     """Raise unless `value` is a list of pairs of texts.
 
+    Args:
+        name: Name of the argument, for the error message.
+        value: List of (text, file name) pairs.
+
     Raises:
         TypeError: `value` is something else.
     """
@@ -522,7 +582,15 @@ def require_links(name: str, value: Any) -> None:
 
 
 def check_type(kind: type[Any], expected: str) -> Callable[[str, Any], object]:
-    """Return a check that an argument has a type, from `require_type`."""
+    """Return a check that an argument has a type, from `require_type`.
+
+    Args:
+        kind: Class of valid values.
+        expected: Words for a valid value, for the error message.
+
+    Returns:
+        A function of the name and the value of an argument; it raises TypeError if the value is not of the class.
+    """
     return lambda name, value: require_type(name, value, kind, expected)
 
 
@@ -569,7 +637,15 @@ def check_common_arguments(function: Function) -> Function:
 
     @wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
-        """Check the arguments that were passed, and call the function."""
+        """Check the arguments that were passed, and call the function.
+
+        Args:
+            args: Positional arguments of the wrapped function.
+            keywords: Keyword arguments of the wrapped function.
+
+        Returns:
+            The result of the wrapped function.
+        """
         for position, name, may_be_none, check in checks:
             value = args[position] if position < len(args) else keywords.get(name, MISSING)
             if value is not MISSING and not (may_be_none and value is None):
@@ -594,7 +670,12 @@ MISSING = object()
 
 
 def check_public_methods(kind: type[Any]) -> None:
-    """Put `check_common_arguments` around the public methods that a class defines itself."""
+    """Put `check_common_arguments` around the public methods that a class defines itself.
+
+    Args:
+        kind: Class that is changed in place. Its private methods, properties and methods with a wrapper stay as they
+            are.
+    """
     for name, method in list(vars(kind).items()):
         if isinstance(method, FunctionType) and not name.startswith("_") and not hasattr(method, "__wrapped__"):
             setattr(kind, name, check_common_arguments(method))

@@ -196,7 +196,14 @@ class Codec:
         return schema
 
     def _make_reference(self, kind: type[Any]) -> JsonSchema:
-        """Return a reference to the schema of a dataclass, which is added to `definitions`."""
+        """Return a reference to the schema of a dataclass, which is added to `definitions`.
+
+        Args:
+            kind: A dataclass; its name in lower case is the name of the definition.
+
+        Returns:
+            ``{"$ref": "#/$defs/name"}``.
+        """
         name = kind.__name__.lower()
         if name not in self.definitions:
             self.definitions[name] = self.schema_of_fields(kind)
@@ -248,6 +255,12 @@ def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
     """Return the fields of a dataclass with their types, by JSON name.
 
     JSON names come from the class attribute ``FIELDS``; without it they are the names of the fields.
+
+    Args:
+        kind: A dataclass.
+
+    Returns:
+        For each JSON name, the dataclass field and its resolved type, in the order of the document.
     """
     hints = get_type_hints(kind, include_extras=True)
     members = {member.name: member for member in fields(kind) if member.init}
@@ -261,6 +274,9 @@ EXACT_NUMBER = "-?[0-9]{1,4000}(/[1-9][0-9]{0,3999}|[.][0-9]{1,4000})?"
 
 def parse_exact_number(stored: Any) -> Fraction:
     """Parse an exact number of a document, which another machine may have written.
+
+    Args:
+        stored: A number or a text of a JSON document.
 
     Raises:
         ValueError: the text is neither an integer, a ratio of two, nor a decimal number without exponent.

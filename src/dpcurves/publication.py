@@ -311,7 +311,14 @@ def _describe_loss(privacy: PrivacyStatement, changed: str) -> str:
 
 
 def _describe_total_loss(results: Sequence[ReleasedResult]) -> str:
-    """Return an upper bound of the total loss by basic composition, counting each release once."""
+    """Return a sentence with an upper bound of the total loss by basic composition, counting each release once.
+
+    Args:
+        results: Results of a publication, of protected or of public records.
+
+    Returns:
+        The sentence. Without protected records, or for losses that cannot be added, it says so.
+    """
     losses = select_protected(results)
     if not losses:
         return "All results are exact counts of public records."
@@ -353,7 +360,11 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
 
 
 def _describe_range(statements: Sequence[PrivacyStatement]) -> str:
-    """Return the smallest and the largest epsilon of pure losses; for other losses, where to find them."""
+    """Return the smallest and the largest epsilon of pure losses; for other losses, where to find them.
+
+    Args:
+        statements: Privacy statements of the results, at least one.
+    """
     epsilons = [privacy.epsilon for privacy in statements if privacy.epsilon is not None and not privacy.delta]
     if len(epsilons) < len(statements):
         return "losses as listed in PRIVACY.txt"

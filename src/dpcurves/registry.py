@@ -264,6 +264,9 @@ TEMPLATE = """\
 def read_about(path: str | Path) -> About:
     """Return the facts of a TOML file.
 
+    Args:
+        path: Path of the TOML file, in UTF-8.
+
     Raises:
         ValueError: the file cannot be read, or has a wrong or unknown key.
     """
@@ -364,7 +367,11 @@ class TotalLoss(NamedTuple):
 
 
 def _format(amount: Fraction) -> str:
-    """Return a loss as text, rounded up."""
+    """Return a loss as text, rounded up.
+
+    Args:
+        amount: Epsilon, rho or delta, at least 0.
+    """
     figures = 12  # significant digits of a loss in the entry; it is rounded up
     return format_loss(amount, figures)
 
@@ -385,6 +392,9 @@ def add_losses(statements: Sequence[PrivacyStatement]) -> TotalLoss | None:
     """Return the sum of several losses by basic composition; None if they cannot be added.
 
     That is so if definitions of the loss or neighbours differ, or if another system released some of the counts.
+
+    Args:
+        statements: Privacy statements of several releases, at least one.
     """
     bases = {
         (privacy.adjacency, privacy.unit, privacy.rows_per_unit, privacy.epsilon is None) for privacy in statements
@@ -448,7 +458,11 @@ def make_entry(results: Mapping[str, ReleasedResult], about: About, title: str =
 
 
 def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
-    """Return the highest tier of which, as of all tiers below it, no field is missing; at least 1."""
+    """Return the highest tier of which, as of all tiers below it, no field is missing; at least 1.
+
+    Args:
+        deployment: Fields of the registry's entry by name, in each section by name.
+    """
     missing = {
         entry_field.tier for entry_field in ENTRY_FIELDS
         if entry_field.tier and entry_field.name not in deployment.get(entry_field.section, {})
@@ -517,7 +531,11 @@ def _describe_guarantee(
 
 
 def _describe_statement(privacy: PrivacyStatement) -> str:
-    """Return the loss, the neighbours and the unit of one result in a line."""
+    """Return the loss, the neighbours and the unit of one result in a line.
+
+    Args:
+        privacy: Privacy statement of the result.
+    """
     if privacy.trust == OPEN:
         return "no loss, exact counts of public records."
     if privacy.trust.startswith(ELSEWHERE):
@@ -541,7 +559,11 @@ def _name_variant(total: TotalLoss | None) -> str:
 
 
 def _describe_neighbours(privacy: PrivacyStatement) -> str:
-    """Return the sentence that defines neighbouring tables."""
+    """Return the sentence that defines neighbouring tables.
+
+    Args:
+        privacy: Privacy statement of a result on protected records.
+    """
     records = (
         f"the records of one {escape_for_markdown(privacy.unit)}, of which at most "
         f"{format_record_count(privacy.rows_per_unit)} {'is' if privacy.rows_per_unit == 1 else 'are'} used"
@@ -634,7 +656,12 @@ def list_missing(entry: Mapping[str, Any]) -> list[EntryField]:
 
 
 def _is_needed(entry_field: EntryField, deployment: Mapping[str, Any]) -> bool:
-    """Return whether an entry without this field is invalid. Sections but the first may be absent as a whole."""
+    """Return whether an entry without this field is invalid. Sections but the first may be absent as a whole.
+
+    Args:
+        entry_field: Field of the registry's entry.
+        deployment: Fields of the entry by name, in each section by name.
+    """
     return entry_field.is_required and (entry_field.section == BASIC or entry_field.section in deployment)
 
 
@@ -673,7 +700,12 @@ def _is_of(entry: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> bool
 
 
 def _check_section(section: str, stored: object) -> list[str]:
-    """Return the faults of one section of an entry, as texts; empty for a valid section."""
+    """Return the faults of one section of an entry, as texts; empty for a valid section.
+
+    Args:
+        section: Name of the section.
+        stored: Fields of the section by name, if the entry is well-formed.
+    """
     if not isinstance(stored, Mapping):
         return [f"deployment.{section} must be an object"]
     known = {entry_field.name: entry_field for entry_field in ENTRY_FIELDS if entry_field.section == section}
@@ -687,7 +719,12 @@ def _check_section(section: str, stored: object) -> list[str]:
 
 
 def _is_valid(entry_field: EntryField, value: object) -> bool:
-    """Return whether a value has the kind of its field, and is one of its choices."""
+    """Return whether a value has the kind of its field, and is one of its choices.
+
+    Args:
+        entry_field: Field of the registry's entry.
+        value: Value in an entry.
+    """
     if entry_field.kind == "texts":
         return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
     if entry_field.kind == "parameters":
@@ -722,7 +759,12 @@ def format_entry(entry: Mapping[str, Any]) -> str:
 
 
 def _format_mapping(mapping: Mapping[str, Any], depth: int) -> list[str]:
-    """Return the lines of a YAML mapping at this depth."""
+    """Return the lines of a YAML mapping at this depth.
+
+    Args:
+        mapping: Texts, numbers, lists of texts, and mappings, by key.
+        depth: Level of indentation, of two spaces each; 0 for the top.
+    """
     indent = "  " * depth
     lines = []
     for key, value in mapping.items():

@@ -206,7 +206,11 @@ def _escape(text: object) -> str:
 
 
 def _state(text: str) -> str:
-    """Return a stated fact as Markdown, or the mark of an open one."""
+    """Return a stated fact as Markdown, or the mark of an open one.
+
+    Args:
+        text: The fact; empty: the office has not stated it.
+    """
     return _escape(text) if text else mark_open()
 
 
@@ -216,7 +220,12 @@ def mark_open() -> str:
 
 
 def _read_events(ledger: Ledger, dataset: str) -> Iterator[EventEntry]:
-    """Yield all audit events of a dataset, in order of time."""
+    """Yield all audit events of a dataset, in order of time.
+
+    Args:
+        ledger: Ledger of the dataset.
+        dataset: Name of the dataset.
+    """
     after = 0
     events_at_once = 1000  # audit events that are read in one transaction
     while events := ledger.events(after, events_at_once, dataset):
@@ -225,7 +234,12 @@ def _read_events(ledger: Ledger, dataset: str) -> Iterator[EventEntry]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table. Cells are Markdown without line ends."""
+    """Return a Markdown table. Cells are Markdown without line ends.
+
+    Args:
+        columns: Titles of the columns.
+        rows: Cells of each row, one for each column.
+    """
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -268,7 +282,15 @@ def _describe_releases(
 
 
 def _describe_in_short(statement: Statement, results_by_request: Mapping[str, tuple[str, ReleasedResult]]) -> str:
-    """Return a list of what was asked, the size of the table, the rule for a person, and what the total loss means."""
+    """Return a list of what was asked, the size of the table, the rule for a person, and what the total loss means.
+
+    Args:
+        statement: Account of the dataset, and its charges.
+        results_by_request: Name and result of each answer at hand, by request id.
+
+    Returns:
+        Markdown: a heading and the list.
+    """
     questions = dict.fromkeys(_escape(translate(line.purpose)) for line in statement.grants)
     rows = (
         ("Asked of this table", "; ".join(questions) or translate("Nothing was charged to this dataset.")),
@@ -280,7 +302,15 @@ def _describe_in_short(statement: Statement, results_by_request: Mapping[str, tu
 
 
 def _describe_table_size(statement: Statement, results_by_request: Mapping[str, tuple[str, ReleasedResult]]) -> str:
-    """Return the public number of units, else a number of records that a result without a filter released."""
+    """Return the public number of units, else a number of records that a result without a filter released.
+
+    Args:
+        statement: Account of the dataset, and its charges.
+        results_by_request: Name and result of each answer at hand, by request id.
+
+    Returns:
+        Markdown, which says so if neither is known.
+    """
     units = sorted({line.units for line in statement.grants if line.units is not None})
     if units:
         return f"{', '.join(translate(f'{number:,}') for number in units)} ({translate('public')})"
@@ -297,6 +327,12 @@ def _explain_total(statement: Statement) -> str:
 
     The factor of the odds is at most exp(epsilon), the largest ratio of the probabilities of any releases from two
     neighbouring tables. A sum of rho is converted to an epsilon and a delta.
+
+    Args:
+        statement: Account of the dataset, and its charges.
+
+    Returns:
+        Sentences in the language of the review.
     """
     account = statement.account
     if not statement.grants:
@@ -320,8 +356,12 @@ def _explain_total(statement: Statement) -> str:
 
 
 def _describe_guess(account: Account) -> str:
-    """Return whose odds the loss bounds: under add-remove those that one unit is in the table, because tables that
-    differ in values differ by two units; under replace-one those of its values."""
+    """Return the first half of a sentence that says which odds the loss bounds: under add-remove, that a unit is in the
+    table, because tables that differ in values differ by two units; under replace-one, of a guess about its values.
+
+    Args:
+        account: Account of the dataset, with unit and neighbours.
+    """
     column = _escape(account.unit.column)
     if account.neighbours.has_public_units:
         values = f"all records of one {column}" if column else "one record"
@@ -330,20 +370,40 @@ def _describe_guess(account: Account) -> str:
 
 
 def _name_asker(line: StatementLine) -> tuple[str, str]:
-    """Return project and analyst of a charge as Markdown; open for a charge to the cap alone."""
+    """Return project and analyst of a charge as Markdown; for a charge to the cap alone, both say that neither is
+    recorded.
+
+    Args:
+        line: Charge of a statement.
+    """
     if line.member is None:
         return (translate("not recorded"),) * 2
     return _escape(line.member.project), _escape(line.member.analyst)
 
 
 def _find_purpose(line: StatementLine, about: About) -> str:
-    """Return the purpose of a charge as Markdown: stated for its request, else for its project."""
+    """Return the purpose of a charge as Markdown: stated for its request, else for its project.
+
+    Args:
+        line: Charge of a statement.
+        about: Facts that the office states, with purposes by request or project.
+
+    Returns:
+        Markdown; the mark of an open fact if no purpose is stated.
+    """
     keys = [line.request] + ([line.member.project] if line.member is not None else [])
     return next((_escape(about.purposes[key]) for key in keys if key in about.purposes), mark_open())
 
 
 def _sum_by_member(statement: Statement) -> list[list[str]]:
-    """Return a row for each project and analyst with the number of their charges and the sum of their prices."""
+    """Return a row for each project and analyst with the number of their charges and the sum of their prices.
+
+    Args:
+        statement: Account of the dataset, and its charges.
+
+    Returns:
+        Cells of the rows as Markdown, sorted by project and analyst: both names, number, sum.
+    """
     currency = statement.account.currency
     rows = []
     lines = sorted(statement.grants, key=_name_asker)
@@ -356,7 +416,11 @@ def _sum_by_member(statement: Statement) -> list[list[str]]:
 
 
 def _describe_events(events: Sequence[EventEntry]) -> list[str]:
-    """Return the audit events of a dataset; empty without any."""
+    """Return the audit events of a dataset as a Markdown heading and a table; empty without any.
+
+    Args:
+        events: Audit events in order of time.
+    """
     if not events:
         return []
     rows = [
@@ -485,7 +549,12 @@ def _describe_adjacency(account: Account) -> str:
 
 
 def _describe_loss(statement: Statement) -> str:
-    """Return the definition of the account's loss, with cap, spent amount and the largest single loss."""
+    """Return the definition of the account's loss, with its cap and spent amount, and a reference to the table of
+    releases for each loss.
+
+    Args:
+        statement: Account of the dataset, and its charges.
+    """
     balance = BalanceReport.from_statement(statement)
     if statement.account.cap.epsilon is None:
         definition = "Zero-concentrated differential privacy"
@@ -497,14 +566,26 @@ def _describe_loss(statement: Statement) -> str:
 
 
 def _describe_trust(answered: Sequence[tuple[str, ReleasedResult]], about: About) -> str:
-    """Return the trust models of the results at hand and what the office says of the actors; empty: open."""
+    """Return the trust models of the results at hand and what the office says of the actors; empty: open.
+
+    Args:
+        answered: Name and result of each answer at hand.
+        about: Facts that the office states.
+    """
     trusts = dict.fromkeys(_escape(translate(describe_trust(result.privacy))) for _, result in answered)
     known = f"{translate('Trust model of the results at hand')}: {'; '.join(trusts)}. " if trusts else ""
     return f"{known}{_state(about.actors)}" if known or about.actors else ""
 
 
 def _describe_mechanisms(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
-    """Return the mechanisms of each result at hand, with a plain sentence on each; open if there is none."""
+    """Return the mechanisms of each result at hand, with a plain sentence on each; open if there is none.
+
+    Args:
+        answered: Name and result of each answer at hand.
+
+    Returns:
+        Markdown list; empty without a result, which leaves the answer open.
+    """
     lines = []
     for name, result in answered:
         mechanism = result.privacy.mechanism
@@ -519,7 +600,11 @@ def _describe_mechanisms(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
 
 
 def _describe_implementation(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
-    """Return what the library guarantees of its noise, and which results have reproducible noise."""
+    """Return what the library guarantees of its noise, and which results have reproducible noise.
+
+    Args:
+        answered: Name and result of each answer at hand.
+    """
     seeded = [_escape(name) for name, result in answered if result.privacy.seeded]
     warning = f"**{translate(SEEDED)}**: {', '.join(seeded)}. " if seeded else ""
     exactness = translate(

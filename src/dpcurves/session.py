@@ -77,7 +77,7 @@ from .strategies.contribution_bounds import (
     describe_bound_price,
     estimate_noise_growth,
 )
-from .trust import Central, Curator, Planner, TrustModel, find_filter, run_conversation
+from .trust import Central, CountedTable, Curator, Planner, TrustModel, find_filter, run_conversation
 
 if TYPE_CHECKING:
     from .curves import View
@@ -139,7 +139,16 @@ def plan_question(
     plans: list[Plan] = []
 
     def reply_blank(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
-        """Plan the query of a step and return blank values as its release."""
+        """Plan the query of a step and return blank values as its release.
+
+        Args:
+            step: Query, and its fraction of the loss.
+            allotment: Loss of this round.
+            round_adjacency: Neighbours and contribution bound of this round.
+
+        Raises:
+            _AllRoundsPlanned: this is the last round, and its table is too large to be built.
+        """
         plans.append(model.plan_query(step.query, allotment.loss, round_adjacency))
         is_last = budget.remaining == 0 and find_charged_query(question) is None
         if is_last and (plans[-1].distribution.size or 0) > MOST_NUMBERS_BUILT:
@@ -231,7 +240,12 @@ def ask_with_contribution_bound(
 
     def reply_with_bound(step: Step, allotment: Allotment) -> Release:
         """Return the release of a step under the bound that was found, with a note on the bound and the plan that
-        found it."""
+        found it.
+
+        Args:
+            step: Query, and its fraction of the loss.
+            allotment: Loss of this round, and its part of the grant.
+        """
         release = reply(step, allotment, bounded_adjacency)
         return replace(release, notes=(*release.notes, *notes), earlier_plans=(*release.earlier_plans, unit_sizes.plan))
 
@@ -306,7 +320,12 @@ def ask_with_partition_selection(
 
     def reply_with_notes(step: Step, allotment: Allotment) -> Release:
         """Return the release of a step with notes on selected and uncounted categories and the plan of the
-        selection."""
+        selection.
+
+        Args:
+            step: Query, and its fraction of the loss.
+            allotment: Loss of this round, and its part of the grant.
+        """
         release = reply(step, allotment)
         uncounted = None
         if least_units and release.allotment is not None:
@@ -329,7 +348,12 @@ def ask_with_partition_selection(
 
 
 def _build_filtered_category_query(question: object, unlisted: UnlistedCategories) -> Query:
-    """Return the query that selects the categories among the rows that pass the question's filter."""
+    """Return the query that selects the categories among the rows that pass the question's filter.
+
+    Args:
+        question: Question with unlisted categories.
+        unlisted: Its unlisted categories.
+    """
     return build_category_query(unlisted).with_filter(find_filter(question))
 
 
@@ -362,7 +386,11 @@ def _largest_feasible_groups(
     ranked = sorted(names, key=lambda name: -counts[name])
 
     def take_largest(number: int) -> tuple[str, ...]:
-        """Return the `number` names with the largest noisy counts, in their original order."""
+        """Return the `number` names with the largest noisy counts, in their original order.
+
+        Args:
+            number: Number of names, from 0; all names if there are fewer.
+        """
         largest = {*ranked[:number]}
         return tuple(name for name in names if name in largest)
 
@@ -477,7 +505,16 @@ def hash_request(
 
 def _require_paid_query(question: object, step: Step) -> None:
     """Raise for a step whose query is not the query that the request pays for, and for queries of other packages, whose
-    `charged_query` cannot be trusted."""
+    `charged_query` cannot be trusted.
+
+    Args:
+        question: Question whose request is paid.
+        step: Query that the question asks next.
+
+    Raises:
+        TypeError: the query is of another package.
+        ValueError: the query is not the paid one.
+    """
     package = Query.__module__.rpartition(".")[0]
     if type(step.query).__module__.rpartition(".")[0] != package:
         raise WrongArgumentType(
@@ -761,6 +798,9 @@ class Session:
     def remove_view(self, name: str) -> None:
         """Remove a view from the account. Answers to questions about it stay as they are.
 
+        Args:
+            name: Name of the view.
+
         Raises:
             ValueError: the account has no such view, or another view is based on it.
         """
@@ -903,25 +943,44 @@ class Session:
     ) -> Curve:
         """Return the curve of a charged question; each part of the grant is answered from the ledger if it was
         answered before. `may_be_answered` is False for a grant that was made just now, whose answers are not looked
-        for: if another process answers the request meanwhile, its stored answer still is the one that is shown."""
+        for: if another process answers the request meanwhile, its stored answer still is the one that is shown.
+
+        Args:
+            question: The question, which is charged already.
+            grant: Proof of payment.
+            adjacency: Neighbours with the contribution bound; without a bound, a first round finds one.
+            may_be_answered: Whether the ledger may hold answers of the grant.
+        """
         releases: dict[int, Release] = {}
+        counted = CountedTable()
         if isinstance(question, IN_DATES) and not question.measured_in:
             unit = self._open_records().time_kind(question.column)  # None for columns that do not hold dates
             question = cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
 
         def find_reply(step: Step, allotment: Allotment, round_adjacency: Adjacency) -> Release:
-            """Return the release of a step: the stored or new release of its charged query, or what the trust model
-            computes from that."""
+            """Return the release of a step. The question was charged before.
+
+            A query that the ledger charges is answered by its stored release, or by a new one, which is stored. For any
+            other query the trust model computes a release from the release of the charged query.
+
+            Args:
+                step: Query, and its fraction of the loss.
+                allotment: Loss of this round, and its part of the grant.
+                round_adjacency: Neighbours and contribution bound of this round.
+            """
             part = allotment.part  # the number of the round, too
             if part not in releases:
                 plan = self._trust.plan_query(step.query.charged_query, allotment.loss, round_adjacency)
                 stored = self._ledger.find_answer(grant, part, part) if may_be_answered else None
                 if stored is None:
-                    stored = self._ledger.store_answer(grant, part, part, self._run(plan, grant, allotment).to_json())
+                    stored = self._ledger.store_answer(
+                        grant, part, part, self._run(plan, grant, allotment, counted).to_json()
+                    )
                 releases[part] = Release.from_json(stored, plan, allotment)
             if step.query == step.query.charged_query:
                 return releases[part]
-            return self._run(self._trust.plan_query(step.query, allotment.loss, round_adjacency), grant, allotment)
+            plan = self._trust.plan_query(step.query, allotment.loss, round_adjacency)
+            return self._run(plan, grant, allotment, counted)
 
         def store_bound(rows: int) -> int:
             """Return the contribution bound that was stored first for this grant: `rows`, unless one was stored
@@ -933,7 +992,7 @@ class Session:
         )
         return curve
 
-    def _run(self, plan: Plan, grant: Grant, allotment: Allotment) -> Release:
+    def _run(self, plan: Plan, grant: Grant, allotment: Allotment, counted: CountedTable) -> Release:
         """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn
         here.
 
@@ -941,10 +1000,11 @@ class Session:
             plan: Plan of a round.
             grant: Grant that was charged for the question.
             allotment: Part of it that pays for the round.
+            counted: SECRET. Exact counts of earlier rounds of the question.
         """
         records = self._open_records(plan.adjacency.unit)
         self._require_same_snapshot(records, grant)
-        curator = Curator(records, self._ledger.memory_of(grant, allotment.part))
+        curator = Curator(records, self._ledger.memory_of(grant, allotment.part), counted)
         return self._trust.run(plan, [curator], allotment, self._randomness)
 
     def _require_same_snapshot(self, records: Records, grant: Grant) -> None:
@@ -1054,7 +1114,15 @@ def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustMod
 
 
 def _require_version_suffix(dataset: str, table: Any) -> str:
-    """Return the account name if it ends with the fixed version of the table: each version has its own account."""
+    """Return the account name if it ends with the fixed version of the table: each version has its own account.
+
+    Args:
+        dataset: Account name that the user gave.
+        table: The table; only tables of an engine can have a fixed version.
+
+    Raises:
+        ValueError: the table has a fixed version that does not end the name.
+    """
     version = getattr(table, "version", None) if isinstance(getattr(table, "engine", None), str) else None
     if type(version) is int and not str(dataset).endswith(f"@{version}"):
         raise InvalidArgument(

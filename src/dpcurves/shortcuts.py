@@ -250,7 +250,7 @@ class ColumnOfTable(dict[str, Any]):
 
 
 def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return both kinds of arguments, with a `ColumnOfTable` as the first of `args`, or else as the keyword `values`.
+    """Return `args` and `keywords` of a call, with a `ColumnOfTable` as the first of `args`, or else as ``values``.
 
     Raises:
         ValueError: `where` is given without `column`, or `label` is given besides `column`.
@@ -357,6 +357,10 @@ def require_column(values: Any, name: str) -> Any:
 
 def series_name(values: Any, default: str) -> str:
     """Return the name of a pandas or Polars series, which is public like a column name, or else `default`.
+
+    Args:
+        values: Values of a column, of any type.
+        default: Name of values without one.
 
     >>> series_name([1, 2], "value")
     'value'
@@ -792,6 +796,7 @@ def bar_chart(
         delta: Delta of (epsilon, delta)-differential privacy, for categories that are not listed.
         universe: All possible categories, instead of `delta`.
         other: Whether values of no listed category are counted together as ``other``; else they are missing.
+        label: Label of the axis. None: the name of the series, or else ``value``. With `column`, leave it out.
 
     Returns:
         The `count` and `share` of each category, with intervals, and the number of `missing` records. `sort_by` orders

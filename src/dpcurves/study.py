@@ -284,6 +284,9 @@ def _selects_partitions(asked: StudyQuestion) -> bool:
     """Return whether a question needs delta for partition selection.
 
     That is so if its categories are neither listed nor all texts of a declared alphabet (a universe).
+
+    Args:
+        asked: Question of a study.
     """
     unlisted = find_unlisted(asked.question)
     return unlisted is not None and unlisted.universe is None

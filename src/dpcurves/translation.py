@@ -287,7 +287,14 @@ class Reader:
         return self._find_translation(value) if kind == "phrase" else self.format_value(value)
 
     def format_value(self, text: str) -> str:
-        """Return a number or a date of the package, which is written in English, as the language writes it."""
+        """Return a number or a date of the package, which is written in English, as the language writes it.
+
+        Args:
+            text: Number or date as the package prints it.
+
+        Returns:
+            The text in the style of the language; unchanged if it is neither a number nor a date.
+        """
         locale = load_locale(self.language)
         if re.fullmatch(DATE, text):
             from babel.dates import format_date, format_datetime

@@ -92,7 +92,11 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPAR
     parser = OutcomeParser()
 
     def draw_one(data: Any) -> Sample:
-        """Return the outcome of one call as a sample."""
+        """Return the outcome of one call as a sample.
+
+        Args:
+            data: Data set of the pair.
+        """
         return parser.parse_outcomes(sampler.draw(data, 1))
 
     first = [(draw_one(pair.left), draw_one(pair.right)) for _ in range(calls)]
@@ -219,7 +223,12 @@ def _draw_in_child(sampler: Sampler, data: Any, calls: int) -> list[Any]:
 
 
 def _is_same_outcome(a: Sample, b: Sample) -> bool:
-    """Return True if two single outcomes are equal."""
+    """Return True if two single outcomes are equal.
+
+    Args:
+        a: Sample of one outcome.
+        b: Sample of one outcome.
+    """
     return bool(hash_outcomes(a)[0] == hash_outcomes(b)[0])
 
 
@@ -292,7 +301,12 @@ def check_timing(sampler: Sampler, pair: NeighbourPair, calls: int = 60) -> list
 
 
 def _time_call(sampler: Sampler, data: Any) -> float:
-    """Return the wall time of one call of the release on `data`, in seconds."""
+    """Return the wall time of one call of the release on `data`, in seconds.
+
+    Args:
+        sampler: The release.
+        data: Data set of the pair.
+    """
     start = perf_counter()
     sampler.draw(data, 1)
     return perf_counter() - start

@@ -100,7 +100,15 @@ class StreamSampler:
         return plan
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return the released values of `number` runs of the stream on `data`, one run a row."""
+        """Return the released values of `number` runs of the stream on `data`, one run a row.
+
+        Args:
+            data: Number of tuples in each step.
+            number: Number of runs.
+
+        Returns:
+            Array of shape ``(number, values)``.
+        """
         tables = np.zeros((len(data), self.query.keys + self.reasons), dtype=np.int64)
         tables[:, 0] = data
         if self.reasons:
@@ -109,7 +117,12 @@ class StreamSampler:
         return np.array([self._run_stream(tables, randomness) for _ in range(number)], dtype=np.float64)
 
     def _run_stream(self, tables: NDArray[np.int64], randomness: Randomness) -> list[int]:
-        """Return all released values of one run of the mechanism on these tables, step by step."""
+        """Return all released values of one run of the mechanism on these tables, step by step.
+
+        Args:
+            tables: Exact table of each step, one step a row.
+            randomness: Source of random bits.
+        """
         state = self.mechanism.begin(self._plan)
         outcome = list[int]()
         for time_step, table in enumerate(tables, start=1):
@@ -190,10 +203,23 @@ def _follow_stream(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> lis
 
 
 def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Sampler:
-    """Return a sampler of a stream with a ledger, followed `times` times for one charge."""
+    """Return a sampler of a stream with a ledger, followed `times` times for one charge.
+
+    Args:
+        counts: Question of the stream.
+        loss: Loss of the whole stream.
+        times: Number of times that the stream is followed.
+    """
 
     def follow_stream(data: Any) -> list[Any]:
-        """Return the readings of a stream, followed once or several times on one store."""
+        """Return the readings of a stream, followed once or several times on one store.
+
+        Args:
+            data: Number of tuples in each step.
+
+        Returns:
+            Readings of all steps; if the stream is followed several times, a list of these for each time.
+        """
         if times == 1:
             return _follow_stream(data, counts, loss, "sqlite://")
         with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +237,13 @@ def _make_killed_stream_sampler(counts: Any, loss: PrivacyLoss) -> Sampler:
     """
 
     def follow_stream(data: Any, folder: Path, publish: Publish) -> None:
-        """Follow the stream with a ledger in `folder`, and publish its readings."""
+        """Follow the stream with a ledger in `folder`, and publish its readings.
+
+        Args:
+            data: Number of tuples in each step.
+            folder: Folder of the ledger's file.
+            publish: Function that shows the readings to the observer.
+        """
         publish(_follow_stream(data, counts, loss, f"sqlite:///{folder}/stream.db"))
 
     return KilledSampler(follow_stream)
@@ -230,7 +262,15 @@ class ReportSampler:
     task: Any
 
     def draw(self, data: Any, number: int) -> NDArray[np.uint8]:
-        """Return `number` reports of the person in `data`, one report a row of bytes."""
+        """Return `number` reports of the person in `data`, one report a row of bytes.
+
+        Args:
+            data: Value and name of the person.
+            number: Number of reports.
+
+        Returns:
+            Array of shape ``(number, bytes)``.
+        """
         from dpcurves_local.device import find_slot
 
         value, person = data
@@ -253,7 +293,15 @@ class ResponseSampler:
     randomiser: Any
 
     def draw(self, data: Any, number: int) -> NDArray[np.uint8]:
-        """Return `number` randomised reports of the answer `data`, one report a row of bytes."""
+        """Return `number` randomised reports of the answer `data`, one report a row of bytes.
+
+        Args:
+            data: Index of the answer, from 0.
+            number: Number of reports.
+
+        Returns:
+            Array of shape ``(number, bytes)``.
+        """
         reports: NDArray[np.uint8] = self.randomiser.draw(
             np.full(number, data, dtype=np.int64), Randomness.from_system()
         )
@@ -300,10 +348,18 @@ def _list_report_targets() -> Iterator[AuditTarget]:
 
 
 def _make_device_sampler(task: Any) -> Sampler:
-    """Return a sampler of a person's device: the bytes that it sends."""
+    """Return a sampler of a person's device: the bytes that it sends.
+
+    Args:
+        task: Task of a survey.
+    """
 
     def randomize_value(data: Any) -> list[int]:
-        """Return the bytes that the device sends for a value of a named person."""
+        """Return the bytes that the device sends for a value of a named person.
+
+        Args:
+            data: Value and name of the person.
+        """
         value, person = data
         return list(task.randomize(value, person=person))
 
@@ -327,7 +383,15 @@ class PairAnswersSampler:
     seed: bytes
 
     def draw(self, data: Any, number: int) -> NDArray[np.float64]:
-        """Return the answers of all pairs in `number` runs on `data`, one run a row."""
+        """Return the answers of all pairs in `number` runs on `data`, one run a row.
+
+        Args:
+            data: Value of each person; every column of the kernel has the same values.
+            number: Number of runs.
+
+        Returns:
+            Array of shape ``(number, pairs)``.
+        """
         from dpcurves_parties.pairs.mechanisms import plan_response
         from dpcurves_parties.pairs.queries import PairQuery
         from dpcurves_parties.pairs.release import simulate_answers
@@ -408,7 +472,14 @@ def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
     plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.NoisePlacement.ON_SUM)
 
     def sum_pairs(data: Any) -> Any:
-        """Return the statistic and its 90 % interval."""
+        """Return the statistic and its 90 % interval.
+
+        Args:
+            data: Value of each person; every column of the kernel has the same values.
+
+        Returns:
+            Three numbers: the statistic, and the lower and upper end of the interval.
+        """
         table = {name: np.asarray(data) for name in kernel.columns}
         statistic = pairs.simulate(kernel, table, plan, seed=seed)
         return [statistic.value, *statistic.interval(0.9)]
@@ -556,6 +627,12 @@ def ask_verification_server(data: Any) -> Mapping[str, Any]:
     """Return a histogram from a new verification server with these records, after its scheduled publication.
 
     Services, ledger, queue and worker run in this process; there are no pages and no network.
+
+    Args:
+        data: One array, a value of each record.
+
+    Returns:
+        Plain objects of the JSON of the histogram.
     """
     from dpcurves_server import MACHINE, Role, Services
     from dpcurves_server.datasets import Relation, Source

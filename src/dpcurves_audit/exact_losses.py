@@ -230,7 +230,14 @@ def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> flo
 
     @cache
     def find_divergence(noise: Noise, shift: int, order: float) -> float:
-        """Return the Renyi divergence of the sum of shares moved by `shift`, over the order."""
+        """Return the Renyi divergence between the sum of the shares and this sum moved by `shift`, divided by the
+        order: a lower bound of rho.
+
+        Args:
+            noise: Noise of the sum, as planned.
+            shift: Difference of the sums of two neighbours, an integer.
+            order: Order of the divergence, above 1.
+        """
         logs = np.log(convolve_gaussians(list_share_variances(sampler.model, noise), shift * ceil(order)))
         moved, still = logs[shift:], logs[: len(logs) - shift]
         return float(np.log(np.exp(order * moved + (1 - order) * still).sum())) / (order * (order - 1))
@@ -252,11 +259,25 @@ def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> flo
 
 
 def list_share_variances(model: Any, noise: Noise) -> list[float]:
-    """Return the variance parameters of the Gaussian noise that the honest sites draw for one sum."""
+    """Return the variance parameters of the Gaussian noise that the honest sites draw for one sum.
+
+    Args:
+        model: Trust model of the sites, with the number of honest ones.
+        noise: Noise of the sum, as planned.
+
+    Returns:
+        One variance parameter for each honest site.
+    """
     variances: list[float] = []
 
     def record(variance: Fraction, size: int, randomness: Randomness) -> Table:
-        """Return zeros in the place of noise, and record its variance."""
+        """Return zeros in the place of noise, and record its variance.
+
+        Args:
+            variance: Variance parameter of the noise.
+            size: Number of samples.
+            randomness: Source of random bits; without effect.
+        """
         variances.append(float(variance))
         return np.zeros(size, dtype=np.int64)
 
@@ -269,6 +290,13 @@ def list_share_variances(model: Any, noise: Noise) -> list[float]:
 def convolve_gaussians(variances: Sequence[float], reach: int) -> NDArray[np.float64]:
     """Return the distribution of a sum of independent discrete Gaussians, to `MOST_DEVIATIONS` and `reach` from 0 on
     both sides.
+
+    Args:
+        variances: Variance parameter of each summand.
+        reach: Integers that are added at both sides, so that shifts up to this length stay inside.
+
+    Returns:
+        Probabilities of consecutive integers; 0 is in the middle.
 
     >>> distribution = convolve_gaussians([1.0, 1.0], 2)
     >>> middle = len(distribution) // 2
@@ -298,7 +326,13 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     noises: list[Noise] = []
 
     def draw_zeros(noise: Noise, size: int, randomness: Randomness) -> Table:
-        """Return zeros in the place of noise, and record its distribution."""
+        """Return zeros in the place of noise, and record its distribution.
+
+        Args:
+            noise: Noise of a stored block.
+            size: Number of samples.
+            randomness: Source of random bits; without effect.
+        """
         noises.extend([noise] * size)
         return np.zeros(size, dtype=np.int64)
 
@@ -307,7 +341,14 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     plan = tree.plan(query, claim, make_adjacency(neighbours))
 
     def find_blocks(table: Table) -> list[NoisyBlock]:
-        """Return the exact sums of all stored blocks, and the noise of each."""
+        """Return the exact sums of all stored blocks, and the noise of each.
+
+        Args:
+            table: Exact counts of the cells, followed by the missing records.
+
+        Returns:
+            A pair for each block: a list with its exact sum, and its noise.
+        """
         below = [0, *accumulate(table[:-1].tolist())]
         stored: list[int] = []
 
@@ -315,7 +356,14 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
             """A memory whose stored sums are read."""
 
             def keep(self, notes: Any) -> dict[str, int]:
-                """Store the sums, and record them in the order in which their noise was drawn."""
+                """Store the sums, and record them in the order in which their noise was drawn.
+
+                Args:
+                    notes: Noisy sums by name.
+
+                Returns:
+                    Stored sums by name.
+                """
                 stored.extend(notes.values())
                 return super().keep(notes)
 
@@ -377,7 +425,13 @@ def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
 
 
 def _record_noise(mechanism: Any, table: Table, plan: Plan) -> list[Noise]:
-    """Return the distributions of the noise that a run draws, in order."""
+    """Return the distributions of the noise that a run draws, in order.
+
+    Args:
+        mechanism: Mechanism whose noise is recorded, not drawn.
+        table: Exact table of the query.
+        plan: Plan of the mechanism.
+    """
     draws = ReplacedDraws(ChoicePath())
     with draws.replace():
         mechanism.run(table, plan, UNUSED)
@@ -480,7 +534,14 @@ def _find_choice_loss(
     distributions: dict[bytes, dict[Any, float]] = {}
 
     def find_once(table: Table) -> dict[Any, float]:
-        """Return the probabilities of outcomes, found at the first call with this table."""
+        """Return the probabilities of outcomes, found at the first call with this table.
+
+        Args:
+            table: Exact table of the query.
+
+        Returns:
+            Probability of each outcome, by outcome; equal calls return the same mapping.
+        """
         key = table.tobytes()
         if key not in distributions:
             distributions[key] = find_distribution(mechanism, table, plan)

@@ -199,7 +199,14 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
     tied: list[tuple[float, float]] = [(0, low), (1, low), (0, low)]
 
     def make_table(rows: Sequence[tuple[float, float]]) -> dict[str, NDArray[Any]]:
-        """Return labels and scores as columns."""
+        """Return labels and scores as columns.
+
+        Args:
+            rows: Label and score of each record.
+
+        Returns:
+            Columns ``label`` (integers, unless a label is neither 0 nor 1) and ``score``.
+        """
         labels = np.array([row[0] for row in rows], dtype=np.int64 if all(row[0] in (0, 1) for row in rows) else float)
         return {"label": labels, "score": np.array([row[1] for row in rows], dtype=np.float64)}
 
@@ -210,7 +217,7 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
     special_scores = (*_pick_few(bounds), *(nextafter(edge, -inf) for edge in _pick_few(bounds)), *UNUSUAL_VALUES)
 
     def add_records() -> Iterator[NeighbourPair]:
-        """Yield pairs that differ in one added label and score."""
+        """Yield pairs that differ in one added label and score; the shorter table comes first."""
         for context, base in bases.items():
             for label, score in ((1, high), (0, low), (1, low), (0, high)):
                 yield NeighbourPair(
@@ -264,14 +271,29 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
     others: list[tuple[str, float]] = [(unit, low) for unit in "bc" for _ in range(cap + 1)]
 
     def make_table(rows: Sequence[tuple[str, float]]) -> dict[str, NDArray[Any]]:
-        """Return units and values as columns."""
+        """Return units and values as columns.
+
+        Args:
+            rows: Unit and value of each record.
+
+        Returns:
+            Columns ``value`` and ``unit``.
+        """
         return {
             "value": np.array([value for _, value in rows], dtype=np.float64),
             "unit": np.array([unit for unit, _ in rows], dtype=np.str_),
         }
 
     def make_rows(number: int, *values: float) -> list[tuple[str, float]]:
-        """Return `number` records of one unit, with these values in turn."""
+        """Return `number` records of one unit, with these values in turn.
+
+        Args:
+            number: Number of records.
+            values: Values, which are repeated in turn.
+
+        Returns:
+            Pairs of the unit's name and a value.
+        """
         return [("a", values[index % len(values)]) for index in range(number)]
 
     def interleave_rows(rows: list[tuple[str, float]]) -> list[tuple[str, float]]:
@@ -286,7 +308,9 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
     }  # fmt: skip
 
     def add_units() -> Iterator[NeighbourPair]:
-        """Yield pairs that differ in one added unit, of as many records as the bound, more, or one."""
+        """Yield pairs that differ in one added unit, of as many records as the bound, more, or one; the shorter table
+        comes first.
+        """
         for number in (cap, cap + 1, 3 * cap, 1):
             for layout, cells in layouts.items():
                 rows = make_rows(number, *cells)
@@ -337,13 +361,17 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
     other_texts = ["", "?", f"{labels[0]} ", labels[0].upper(), "\u200b", "nan"]
 
     def make_table(rows: Sequence[str]) -> NDArray[Any]:
-        """Return a data set of one text column, one text a record."""
+        """Return a data set of one text column, one text a record.
+
+        Args:
+            rows: The texts.
+        """
         return np.array(rows, dtype=np.str_)
 
     some_labels = [*labels[:2], *labels[-1:]]
 
     def add_records() -> Iterator[NeighbourPair]:
-        """Yield pairs that differ in one added text."""
+        """Yield pairs that differ in one added text; the shorter data set comes first."""
         for label in (*some_labels, *other_texts):
             yield NeighbourPair(f"{label!r} joins an empty table", make_table([]), make_table([label]))
             yield NeighbourPair(f"{label!r} joins one of each", make_table(labels), make_table([*labels, label]))
@@ -393,7 +421,9 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, value: float = 
     single = np.arange(queries) == queries - 1
 
     def move_answers() -> Iterator[NeighbourPair]:
-        """Yield pairs whose answers rise: all, half of them, or one."""
+        """Yield pairs whose answers rise: all, half of them, or one. A data set is the array of exact answers to all
+        queries.
+        """
         for base, description in (
             (level, "equal answers"),
             (level - half, "first half below"),
@@ -404,7 +434,9 @@ def answers(queries: int, *, adjacency: Neighbours = ADD_REMOVE, value: float = 
             yield NeighbourPair(f"the first half of {queries} answers rises by 1, {description}", base, base + half)
 
     def move_answers_apart() -> Iterator[NeighbourPair]:
-        """Yield pairs whose answers rise and fall, as if a record was replaced."""
+        """Yield pairs whose answers rise and fall, as if a record was replaced. A data set is the array of exact
+        answers to all queries.
+        """
         for base, description in (
             (level, "equal answers"),
             (level - half, "first half below"),
@@ -449,7 +481,7 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
     varying = base + np.arange(steps) % 3
 
     def add_tuples() -> Iterator[NeighbourPair]:
-        """Yield pairs with one more tuple in a step."""
+        """Yield pairs with one more tuple in a step. A data set is the number of tuples in each step."""
         for description, counts in (("equal counts", base), ("counts that vary", varying)):
             for position in positions:
                 yield NeighbourPair(
@@ -457,7 +489,7 @@ def streams(steps: int, *, adjacency: Neighbours = ADD_REMOVE, level: float = 0)
                 )
 
     def move_tuples() -> Iterator[NeighbourPair]:
-        """Yield pairs in which one tuple moves to another step."""
+        """Yield pairs in which one tuple moves to another step. A data set is the number of tuples in each step."""
         for old, new in pairwise(positions):
             yield NeighbourPair(f"a tuple moves from step {old + 1} to {new + 1}", base + unit[old], base + unit[new])
 
@@ -520,7 +552,11 @@ def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
 
 
 def _pick_few(numbers: Sequence[float]) -> list[float]:
-    """Return at most six of the numbers: at both ends and around the middle."""
+    """Return at most six of the numbers: at both ends and around the middle.
+
+    Args:
+        numbers: Numbers in increasing order.
+    """
     if len(numbers) <= 6:  # pairs are made at no more edges
         return list(numbers)
     middle = len(numbers) // 2

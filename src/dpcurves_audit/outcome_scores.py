@@ -45,7 +45,11 @@ class Failure:
 
     @classmethod
     def from_exception(cls, error: BaseException) -> Failure:
-        """Return the outcome of a call that raised an exception. Its message is published as well."""
+        """Return the outcome of a call that raised an exception. Its message is published as well.
+
+        Args:
+            error: The exception.
+        """
         try:
             message = str(error)
         except Exception:
@@ -126,7 +130,14 @@ class OutcomeParser:
         return self.kind_numbers.setdefault(description, len(self.kind_numbers))
 
     def _parse_outcome(self, outcome: object) -> tuple[int, list[float]]:
-        """Return the index of an outcome's kind, and its numbers."""
+        """Return the index of an outcome's kind, and its numbers.
+
+        Args:
+            outcome: Anything that a release returned.
+
+        Returns:
+            The index, and at most `MOST_NUMBERS` numbers in the order of the structure; none for a `Failure`.
+        """
         if isinstance(outcome, Failure):
             return self._number_kind(f"{outcome.kind}: {outcome.message}"[:400]), []
         numbers: list[float] = []
@@ -190,7 +201,14 @@ def _describe_leaf(outcome: object, into: list[float]) -> str | None:
 
 
 def _unwrap_object(outcome: Any) -> object:
-    """Return an object of an unknown class as a float if possible, else as its fields, else as its text."""
+    """Return an object of an unknown class as a float if possible, else as its fields, else as its text.
+
+    Args:
+        outcome: Object of a class that the parser does not know.
+
+    Returns:
+        The float, the mapping of fields by name, or the text; None if none of these can be had.
+    """
     conversions: tuple[Callable[[Any], object], ...] = (float, vars, str)
     for convert in conversions:
         try:
@@ -201,12 +219,20 @@ def _unwrap_object(outcome: Any) -> object:
 
 
 def _sort_keys(keys: Iterable[Any]) -> list[Any]:
-    """Return keys of any types in a fixed order: by type name, then by text."""
+    """Return keys of any types in a fixed order: by type name, then by text.
+
+    Args:
+        keys: Keys of a mapping, or members of a set.
+    """
     return sorted(keys, key=lambda key: (type(key).__name__, str(key)))
 
 
 def _convert_number(value: Any) -> float:
-    """Return a number as a finite double: `NOT_A_NUMBER` for NaN, otherwise clipped to `LARGEST_SCORE`."""
+    """Return a number as a finite double: `NOT_A_NUMBER` for NaN, otherwise clipped to `LARGEST_SCORE`.
+
+    Args:
+        value: Number of any type that converts to a float.
+    """
     try:
         number = float(value)
     except OverflowError:  # an integer larger than any float
@@ -279,7 +305,12 @@ def _select_columns(sample: Sample, columns: NDArray[np.int64]) -> Floats:
 
 
 def _compute_steps(sample: Sample, columns: NDArray[np.int64]) -> Floats:
-    """Return differences of successive numbers in `columns`, (outcomes, columns - 1)."""
+    """Return differences of successive numbers in `columns`, (outcomes, columns - 1).
+
+    Args:
+        sample: Outcomes of one data set.
+        columns: Indices of the numbers of an outcome that are used.
+    """
     return np.diff(_select_columns(sample, columns), axis=1)
 
 
@@ -294,14 +325,28 @@ def _make_step_score(column: int) -> Callable[[Sample], Floats]:
 
 
 def _sum_numbers(sample: Sample) -> Floats:
-    """Return the sum of each outcome's numbers; NaN if it has none."""
+    """Return the sum of each outcome's numbers; NaN if it has none.
+
+    Args:
+        sample: Outcomes of one data set.
+
+    Returns:
+        Array of shape ``(outcomes,)``.
+    """
     with np.errstate(over="ignore"):
         return np.where(np.isnan(sample.numbers).all(axis=1), np.nan, np.nansum(sample.numbers, axis=1))
 
 
 def _reduce_numbers(sample: Sample, by: Callable[..., Any]) -> Floats:
-    """Return one number for each outcome: `by` (a NumPy reduction such as `np.nanmax`) of its numbers, or NaN if it has
-    none."""
+    """Return one number for each outcome: a reduction of its numbers, or NaN if it has none.
+
+    Args:
+        sample: Outcomes of one data set.
+        by: NumPy reduction with an `axis`, such as `np.nanmax`.
+
+    Returns:
+        Array of shape ``(outcomes,)``.
+    """
     empty = np.isnan(sample.numbers).all(axis=1)
     reduced = np.full(len(sample), np.nan)
     if not empty.all():
@@ -417,7 +462,14 @@ def _fit_likelihood_score(
         tables.append((edges, _compute_bin_log_ratios(left_values, right_values, edges)))
 
     def score_sample(sample: Sample) -> Floats:
-        """Return the summed log-ratios of each outcome's bins."""
+        """Return the summed log-ratios of each outcome's bins.
+
+        Args:
+            sample: Outcomes of one data set.
+
+        Returns:
+            Array of shape ``(outcomes,)``.
+        """
         total = np.zeros(len(sample))
         for values, (edges, log_ratios) in zip(view(sample, columns).T, tables, strict=True):
             total += log_ratios[_assign_bins(values, edges)]
@@ -427,7 +479,15 @@ def _fit_likelihood_score(
 
 
 def _assign_bins(values: Floats, edges: Floats) -> NDArray[np.int64]:
-    """Return the index of each value's bin between inner edges; NaN gets a separate bin, the last."""
+    """Return the index of each value's bin between inner edges; NaN gets a separate bin, the last.
+
+    Args:
+        values: Numbers of any shape.
+        edges: Inner edges, increasing.
+
+    Returns:
+        Indices from 0 to ``len(edges) + 1``, of the shape of the values.
+    """
     return np.where(np.isnan(values), len(edges) + 1, np.searchsorted(edges, values, side="right"))
 
 
@@ -463,7 +523,14 @@ def _fit_linear_discriminant(left: Sample, right: Sample, columns: NDArray[np.in
 
     def scale_rows(rows: Floats) -> Floats:
         """Return standardised numbers, clipped to 20 units of `scale` so that outliers do not decide; 0 for absent
-        ones."""
+        ones.
+
+        Args:
+            rows: Numbers of the outcomes, of shape ``(outcomes, columns)``.
+
+        Returns:
+            Array of the same shape.
+        """
         with np.errstate(over="ignore"):
             return np.asarray(np.clip(np.nan_to_num((rows - centre) / scale), -20, 20))
 
@@ -546,7 +613,14 @@ def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) 
     model.fit(np.clip(x, -1e300, 1e300), truth)
 
     def score_sample(sample: Sample) -> Floats:
-        """Return the model's log-odds of each outcome."""
+        """Return the model's log-odds of each outcome.
+
+        Args:
+            sample: Outcomes of one data set.
+
+        Returns:
+            Log-odds that an outcome comes from the first data set, of shape ``(outcomes,)``.
+        """
         return np.asarray(
             model.decision_function(np.clip(_select_columns(sample, columns), -1e300, 1e300)), dtype=np.float64
         )

@@ -50,7 +50,14 @@ class AuditQuestion:
 
 
 def _find_bounds(grid: Any) -> tuple[float, float]:
-    """Return the bounds of a grid as floats."""
+    """Return the bounds of a grid as floats.
+
+    Args:
+        grid: Grid of an axis.
+
+    Returns:
+        Lower and upper bound.
+    """
     return float(grid.lower), float(grid.upper)
 
 
@@ -88,7 +95,14 @@ QUESTIONS: Mapping[str, AuditQuestion] = {
 
 
 def find_column_types(rows: Sequence[Record]) -> list[Any]:
-    """Return the type of each column: text if any value is text, integer if all are integers, else double."""
+    """Return the type of each column: text if any value is text, integer if all are integers, else double.
+
+    Args:
+        rows: Records, each with a value for every column.
+
+    Returns:
+        A NumPy type for each column; empty without records.
+    """
     types: list[Any] = []
     for column in zip(*rows, strict=True):
         if any(isinstance(value, str) for value in column):

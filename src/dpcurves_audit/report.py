@@ -238,7 +238,7 @@ class Report:
         return "\n".join([*lines, translate(effort)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all attributes as JSON values; infinite numbers are texts."""
+        """Return all attributes as JSON values, with format, verdict and flag; infinite numbers are texts."""
         return {"format": FORMAT, "flagged": self.is_flagged, "verdict": self.verdict, **_to_json_value(asdict(self))}
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -348,7 +348,14 @@ class Report:
 
 
 def _to_json_value(value: Any) -> Any:
-    """Return a value with infinite and missing numbers as texts."""
+    """Return a value with infinite and missing numbers as texts.
+
+    Args:
+        value: Value of nested mappings, lists and tuples.
+
+    Returns:
+        The same structure, with lists instead of tuples.
+    """
     if isinstance(value, dict):
         return {name: _to_json_value(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -373,6 +380,9 @@ STYLE = (
 def _draw_svg_histogram(report: Report) -> str:
     """Return an SVG of the histograms of outcomes on both neighbouring data sets, with the event shaded; empty
     without histograms.
+
+    Args:
+        report: Report of the audit.
     """
     histogram = report.histogram
     if histogram is None or not histogram.left_shares:

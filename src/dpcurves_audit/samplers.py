@@ -82,7 +82,12 @@ def limit_time(seconds: float) -> Iterator[None]:
         return
 
     def raise_timeout(number: int, frame: FrameType | None) -> None:
-        """Raise `CallTimeout`; the system's alarm calls this handler with the signal and the frame."""
+        """Raise `CallTimeout`; the system's alarm calls this handler with the signal and the frame.
+
+        Args:
+            number: Number of the signal; without effect.
+            frame: Frame that was interrupted; without effect.
+        """
         raise CallTimeout
 
     before = signal.signal(signal.SIGALRM, raise_timeout)
@@ -145,7 +150,15 @@ class CallableSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the outcomes of `number` calls. Each call gets a fresh copy of the data."""
+        """Return the outcomes of `number` calls. Each call gets a fresh copy of the data.
+
+        Args:
+            data: Data set of the pair.
+            number: Number of calls.
+
+        Returns:
+            An outcome for each call: its answer, or a `Failure`.
+        """
         return [call_release(self._release, data, self._patience) for _ in range(number)]
 
 
@@ -167,6 +180,13 @@ class BatchSampler:
 
     def draw(self, data: Any, number: int) -> Any:
         """Return the outcomes of one call for `number` outcomes.
+
+        Args:
+            data: Data set of the pair; the function gets a copy.
+            number: Number of outcomes; below 1, the function is not called.
+
+        Returns:
+            An outcome for each row of the array, or each entry of the list.
 
         Raises:
             InvalidArgument: the function returned another number of outcomes, or no array or list.
@@ -245,7 +265,12 @@ def _call_in_worker(function_path: str, data: Any, number: int, timeout: float) 
 
 
 def make_picklable(outcome: Any) -> Any:
-    """Return an outcome that can be sent to another process."""
+    """Return an outcome that can be sent to another process: unchanged if pickle can store it, else a mapping with its
+    text.
+
+    Args:
+        outcome: Outcome of a call.
+    """
     try:
         pickle.dumps(outcome)
     except Exception:
@@ -283,6 +308,13 @@ class PackageSampler:
 
     def draw(self, data: Any, number: int) -> list[Any]:
         """Return the outcomes of `number` calls, shared among the processes.
+
+        Args:
+            data: Data set of the pair.
+            number: Number of calls.
+
+        Returns:
+            An outcome for each call: its answer, or a `Failure`.
 
         Raises:
             InvalidArgument: a process ended.
@@ -337,7 +369,15 @@ class CommandSampler:
         self._patience = timeout
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the outcomes of `number` runs of the command on the data as a CSV file."""
+        """Return the outcomes of `number` runs of the command on the data as a CSV file.
+
+        Args:
+            data: Data set of the pair, which is written as a CSV file.
+            number: Number of runs.
+
+        Returns:
+            An outcome for each run: parsed JSON, words of other output, or a `Failure`.
+        """
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder, "data.csv")
             source.write_text(as_csv(data), encoding="utf-8")
@@ -419,7 +459,14 @@ def _decode_output(text: bytes, *paths: str) -> str:
 
 
 def _parse_words(output: bytes) -> Any:
-    """Return the words of a text that is not JSON, as numbers where possible."""
+    """Return the words of a text that is not JSON, as numbers where possible.
+
+    Args:
+        output: Output of a command, decoded as UTF-8; commas separate words, too.
+
+    Returns:
+        Floats and texts in their order.
+    """
     words: list[Any] = []
     for word in output.decode(errors="replace").replace(",", " ").split():
         try:
@@ -473,20 +520,33 @@ class KilledSampler:
         self._is_loaded = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the outcomes of `number` requests. Each outcome lists the answers of all lives."""
+        """Return the outcomes of `number` requests. Each outcome lists the answers of all lives.
+
+        Args:
+            data: Data set of the pair.
+            number: Number of requests.
+        """
         if not self._is_loaded:
             self._warm_up(data)
         return [self._run_lives(data) for _ in range(number)]
 
     def _warm_up(self, data: Any) -> None:
         """Run the service once in this process and discard its answer, so that forked processes find all modules
-        loaded."""
+        loaded.
+
+        Args:
+            data: Data set of the pair; the service gets a copy.
+        """
         with tempfile.TemporaryDirectory() as folder, suppress(Exception):
             self._service(copy.deepcopy(data), Path(folder), lambda shown: None)
         self._is_loaded = True
 
     def _run_lives(self, data: Any) -> list[Any]:
-        """Return the answers of all lives on one folder of state, in order; None for a life that published none."""
+        """Return the answers of all lives on one folder of state, in order; None for a life that published none.
+
+        Args:
+            data: Data set of the pair; each life gets a copy.
+        """
         with tempfile.TemporaryDirectory() as folder:
             return [
                 self._run_life(copy.deepcopy(data), Path(folder), kill=not (self._spare and life == self._lives - 1))
@@ -494,7 +554,17 @@ class KilledSampler:
             ]
 
     def _run_life(self, data: Any, folder: Path, *, kill: bool) -> Any:
-        """Return what one forked life of the service publishes; with `kill`, kill it at once after that."""
+        """Return the answer that one forked life of the service publishes; with `kill`, kill the service at once after
+        that.
+
+        Args:
+            data: Data set of the pair.
+            folder: Folder of the service's state.
+            kill: Whether the service is killed after it publishes; else it ends by itself.
+
+        Returns:
+            The answer; kind and message of a `Failure` for an exception; ``hangs`` after a time-out; or None.
+        """
         read, write = os.pipe()
         child = fork_process()
         if child == 0:
@@ -529,13 +599,22 @@ def _end_child(child: int, patience: float) -> None:
 
 
 def _send_outcome(pipe: int, shown: Any) -> None:
-    """Write an outcome into a pipe, with its length before it."""
+    """Write an outcome into a pipe, with its length before it.
+
+    Args:
+        pipe: File descriptor to write to.
+        shown: Answer that the service published, or a `Failure`, of which kind and message are sent.
+    """
     text = pickle.dumps((shown.kind, shown.message) if isinstance(shown, Failure) else make_picklable(shown))
     os.write(pipe, len(text).to_bytes(8) + text)
 
 
 def _receive_outcome(pipe: int) -> Any:
-    """Return the first output; None if the process ended before."""
+    """Return the first output in a pipe; ``hangs`` after a time-out, None if the process ended before.
+
+    Args:
+        pipe: File descriptor to read from.
+    """
     text = b""
     while len(text) < 8 or len(text) < 8 + int.from_bytes(text[:8]):
         if not select.select([pipe], [], [], SAMPLER_SECONDS)[0]:

@@ -136,12 +136,23 @@ class Event:
         )  # fmt: skip
 
     def mark_hits(self, sample: Sample) -> NDArray[np.bool_]:
-        """Return a mask of the outcomes in the event, (outcomes,)."""
+        """Return a mask of the outcomes in the event, (outcomes,).
+
+        Args:
+            sample: Outcomes of one data set.
+        """
         values = self.score.compute(sample)
         return np.asarray((values >= self.low) & (values <= self.high))
 
     def count_cells(self, sample: Sample) -> NDArray[np.int64]:
-        """Count outcomes in the cells of the partition; outcomes without a score are in the last cell."""
+        """Count outcomes in the cells of the partition; outcomes without a score are in the last cell.
+
+        Args:
+            sample: Outcomes of one data set.
+
+        Returns:
+            Array of shape ``(cuts + 2,)``.
+        """
         values = self.score.compute(sample)
         cells = np.where(np.isnan(values), len(self.cuts) + 1, np.searchsorted(self.cuts, values, side="right"))
         return np.bincount(cells, minlength=len(self.cuts) + 2)
@@ -188,7 +199,13 @@ def sort_scores(scores: Iterable[Score], left: Sample, right: Sample, tuning: Tu
 
 
 def rank_events(sorted_scores: Iterable[SortedScore], claim: Claim) -> list[Event]:
-    """Return the best event of each score and direction, those with the largest estimated loss first."""
+    """Return the best event of each score and direction, by decreasing estimated loss; learned scores come last among
+    equal losses.
+
+    Args:
+        sorted_scores: Scores of both samples, sorted.
+        claim: Claimed loss.
+    """
     best = (score.find_best_event(claim, reverse=reverse) for score in sorted_scores for reverse in (False, True))
     events = [event for event in best if event is not None]
     return sorted(events, key=lambda event: (-round(event.estimated_loss, 2), event.score.is_learned))
@@ -318,7 +335,11 @@ class SortedScore:
         return Event(self.score, low, high, reverse, (), estimated_loss)
 
     def _find_best_partition(self, reverse: bool) -> Event:
-        """Return the partition into cells of about equal frequency with the largest estimated loss."""
+        """Return the partition into cells of about equal frequency with the largest estimated loss.
+
+        Args:
+            reverse: Whether the event is likelier on the right data set.
+        """
         events: list[Event] = []
         for cells in (2, 4, self.tuning.cells, 2 * self.tuning.cells):
             thresholds = find_quantiles(self.values, np.arange(1, cells) / cells)
@@ -335,6 +356,13 @@ class SortedScore:
 
 def find_quantiles(values: Floats, shares: Floats) -> Floats:
     """Return the distinct lower quantiles of a sorted sample at these levels.
+
+    Args:
+        values: Sorted sample, not empty.
+        shares: Levels of the quantiles, from 0 to 1.
+
+    Returns:
+        The quantiles, increasing; fewer than the levels if some are equal.
 
     >>> find_quantiles(np.array([1.0, 2.0, 2.0, 7.0]), np.array([0.25, 0.3, 0.75, 0.8])).tolist()
     [1.0, 2.0, 7.0]
@@ -692,7 +720,11 @@ class Search:
         self.pair_results[index] = PairResult(name, samples, "" if best is None else str(best), estimated_loss)
 
     def _make_report(self, error: float) -> Report:
-        """Return a report without a bound: claim, calls, pairs, kinds and the smallest detectable deficit."""
+        """Return a report without a bound: claim, calls, pairs, kinds and the smallest detectable deficit.
+
+        Args:
+            error: Probability that a bound of the report is wrong, from which the smallest detectable deficit follows.
+        """
         claim = self.claim
         return Report(
             self.sampler.name, self.family.name, self.family.adjacency.value, claim.parameter, claim.amount,

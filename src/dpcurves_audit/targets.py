@@ -87,13 +87,25 @@ from .samplers import CallableSampler, KilledSampler, Publish, Sampler
 
 
 def as_columns(data: Any) -> Mapping[str, Any]:
-    """Return data of a family as columns by name: a single array becomes the column `COLUMN`."""
+    """Return data of a family as columns by name: a single array becomes the column `COLUMN`.
+
+    Args:
+        data: Columns by name, or one array.
+    """
     return data if isinstance(data, Mapping) else {COLUMN: data}
 
 
 @contextmanager
 def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
-    """Open tiny data with a new key for the choice of records of a unit."""
+    """Open tiny data with a new key for the choice of records of a unit.
+
+    Args:
+        data: Columns by name, or one array.
+        unit: Privacy unit with its contribution bound.
+
+    Yields:
+        The records, which are closed when the context ends.
+    """
     records = open_records(as_columns(data), unit=unit, key=os.urandom(32))
     try:
         yield records
@@ -139,7 +151,12 @@ class CachedRecords:
         return partial(self._count_once, name)
 
     def _count_once(self, name: str, *arguments: Any) -> Any:
-        """Return the result of a counting method, counted at the first call with these arguments."""
+        """Return the result of a counting method, counted at the first call with these arguments.
+
+        Args:
+            name: Name of a method of `Records`.
+            arguments: Arguments of the method.
+        """
         key = name, *(tuple(argument) if isinstance(argument, Iterable) else argument for argument in arguments)
         if key not in self._counts:
             if self._records is None:
@@ -157,7 +174,12 @@ class CachedRecords:
 
 @lru_cache(maxsize=400)
 def cache_records(data: bytes, unit: Unit) -> CachedRecords:
-    """Return a pickled table that all samplers share: opening one takes as long as a thousand draws of noise."""
+    """Return a pickled table that all samplers share: opening one takes as long as a thousand draws of noise.
+
+    Args:
+        data: Columns by name, or one array, pickled.
+        unit: Privacy unit with its contribution bound.
+    """
     return CachedRecords(pickle.loads(data), unit)
 
 
@@ -185,7 +207,14 @@ class NoiseSampler:
 
     @contextmanager
     def open_cached_records(self, data: Any) -> Iterator[Any]:
-        """Open records whose counts are cached between draws."""
+        """Open records whose counts are cached between draws.
+
+        Args:
+            data: Columns by name, or one array.
+
+        Yields:
+            The records, which are closed when the context ends.
+        """
         records = cache_records(pickle.dumps(data), self.unit)
         try:
             yield records
@@ -193,7 +222,14 @@ class NoiseSampler:
             records.close()
 
     def plan_and_tabulate(self, data: Any) -> Any:
-        """Return the plan and the exact table; cached, since neither is random."""
+        """Return the plan and the exact table; cached, since neither is random.
+
+        Args:
+            data: Columns by name, or one array.
+
+        Returns:
+            Plan of the mechanism, and table of its query.
+        """
         key = pickle.dumps(data)
         if key not in self.cache:
             with self.open_cached_records(data) as records:
@@ -203,7 +239,15 @@ class NoiseSampler:
         return self.cache[key]
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
-        """Return exact sums plus fresh noise, for `number` releases, one release a row."""
+        """Return exact sums plus fresh noise, for `number` releases, one release a row.
+
+        Args:
+            data: Columns by name, or one array.
+            number: Number of releases.
+
+        Returns:
+            Array of shape ``(number, sums)``.
+        """
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system().expand()
         outcomes = [
@@ -218,7 +262,15 @@ class MechanismSampler(NoiseSampler):
     """Runs of a mechanism on the exact table of a query."""
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the values of `number` runs of the mechanism."""
+        """Return the values of `number` runs of the mechanism.
+
+        Args:
+            data: Columns by name, or one array.
+            number: Number of runs.
+
+        Returns:
+            List of the values of each run.
+        """
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system()
         return [self.mechanism.run(table, plan, randomness) for _ in range(number)]
@@ -235,7 +287,15 @@ class SitesSampler(NoiseSampler):
     model: Any = None
 
     def draw(self, data: Any, number: int) -> NDArray[np.int64]:
-        """Return exact sums plus the noise shares of the honest sites, for `number` releases, one release a row."""
+        """Return exact sums plus the noise shares of the honest sites, for `number` releases, one release a row.
+
+        Args:
+            data: Columns by name, or one array.
+            number: Number of releases.
+
+        Returns:
+            Array of shape ``(number, sums)``.
+        """
         plan, table = self.plan_and_tabulate(data)
         randomness = Randomness.from_system().expand()
         outcomes = []
@@ -253,7 +313,12 @@ class LazyTreeSampler(NoiseSampler):
     """Prefix counts that are asked one after the other under one charge, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the prefix counts of `number` charges on `data`, one list per charge."""
+        """Return the prefix counts of `number` charges on `data`, one list per charge.
+
+        Args:
+            data: Columns by name, or one array.
+            number: Number of charges.
+        """
         with self.open_cached_records(data) as records:
             adjacency = make_adjacency(self.neighbours, self.unit, records)
             randomness = Randomness.from_system()
@@ -304,7 +369,15 @@ class RoundsSampler:
     reopen_data: bool = False
 
     def draw(self, data: Any, number: int) -> list[Any]:
-        """Return the values of all rounds, for `number` runs of the question."""
+        """Return the values of all rounds, for `number` runs of the question.
+
+        Args:
+            data: Columns by name, or one array.
+            number: Number of runs.
+
+        Returns:
+            List with an entry for each run: the released values of its rounds.
+        """
         if self.reopen_data and number > 1:
             return [outcome for _ in range(number) for outcome in self.draw(data, 1)]
         unit = dp.EACH_RECORD
@@ -400,7 +473,14 @@ class PublicFunctionSampler:
         return CallableSampler(self._ask_question, CALL_SECONDS)
 
     def _ask_question(self, data: Any) -> Any:
-        """Return the curve as plain objects, from a new session with a ledger in memory."""
+        """Return the curve as plain objects, from a new session with a ledger in memory.
+
+        Args:
+            data: Columns by name, or one array.
+
+        Returns:
+            Plain objects of the curve's JSON; a list of them if the question is asked several times.
+        """
         units = {"unit": self.unit, "rows_per_unit": self.rows_per_unit} if self.unit else {}
         with (
             catch_warnings(action="ignore", category=CurveWarning),
@@ -412,17 +492,37 @@ class PublicFunctionSampler:
         return answers[0] if self.repeats == 1 else answers
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the curves of `number` sessions."""
+        """Return the curves of `number` sessions.
+
+        Args:
+            data: Columns by name, or one array.
+            number: Number of sessions.
+
+        Returns:
+            An outcome for each session: plain objects of the curve's JSON, or a `Failure`.
+        """
         return self._callable_sampler.draw(data, number)
 
 
 def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neighbours) -> Sampler:
-    """Return a sampler of a session with several questions, whose answers together cost the charged sum."""
+    """Return a sampler of a session with several questions, whose answers together cost the charged sum.
+
+    Args:
+        questions: Privacy loss that each question is charged, by question.
+        neighbours: Add-remove or replace-one.
+    """
     losses = list(questions.values())
     total = sum(losses[1:], start=losses[0])
 
     def ask_questions(data: Any) -> Any:
-        """Return the curves of all questions of one session."""
+        """Return the curves of all questions of one session.
+
+        Args:
+            data: Columns by name, or one array.
+
+        Returns:
+            Plain objects of each curve's JSON, in the order of the questions.
+        """
         with (
             catch_warnings(action="ignore", category=CurveWarning),
             dp.Session(as_columns(data), budget=total, adjacency=neighbours) as session,
@@ -444,7 +544,13 @@ def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours
     """
 
     def ask_question(data: Any, folder: Path, publish: Publish) -> None:
-        """Ask under a fixed request with a ledger in `folder`, and publish the curve."""
+        """Ask under a fixed request with a ledger in `folder`, and publish the curve.
+
+        Args:
+            data: Columns by name, or one array.
+            folder: Folder of the ledger's file.
+            publish: Function that shows the curve to the observer.
+        """
         with (
             catch_warnings(action="ignore", category=CurveWarning),
             dp.Session(
@@ -653,10 +759,18 @@ def _make_verify_question() -> Any:
 
 
 def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
-    """Return points on a rising line, with one point added or replaced that reverses the slope."""
+    """Return points on a rising line, with one point added or replaced that reverses the slope.
+
+    Args:
+        neighbours: Add-remove or replace-one.
+    """
 
     def make_table(*points: tuple[float, float]) -> Mapping[str, Any]:
-        """Return points as columns x and y."""
+        """Return points as columns x and y.
+
+        Args:
+            points: Pairs of x and y.
+        """
         return {"x": np.array([x for x, _ in points]), "y": np.array([y for _, y in points])}
 
     two_points = ((0.0, 0.0), (1.0, 0.2))
@@ -722,7 +836,14 @@ def _list_public_targets() -> Iterator[AuditTarget]:
 
 
 def ask_count(data: Any) -> Any:
-    """Return a count from a separate session: for new processes, which import this function by name."""
+    """Return a count from a separate session: for new processes, which import this function by name.
+
+    Args:
+        data: Columns by name, or one array.
+
+    Returns:
+        The outcome of one call.
+    """
     return _make_count_sampler().draw(data, 1)[0]
 
 

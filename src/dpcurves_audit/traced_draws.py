@@ -81,7 +81,14 @@ class ChoicePath:
         self.probability = 1.0
 
     def choose(self, probabilities: Sequence[float]) -> int:
-        """Return the outcome of the next choice."""
+        """Return the outcome of the next choice.
+
+        Args:
+            probabilities: Probability of each outcome.
+
+        Returns:
+            Index of the outcome: the planned one; after the planned choices, 0.
+        """
         step = len(self.offered)
         if step == len(self.taken):
             self.taken.append(0)
@@ -211,13 +218,19 @@ class ReplacedDraws:
 
     @contextmanager
     def replace(self) -> Iterator[None]:
-        """Replace the samplers of the package until the end of the block."""
+        """Replace the samplers of the package until the context ends."""
         from dpcurves_streams.mechanisms import hierarchy
 
         path = self.path
 
         def sample_bounded_noise(noise: Any, size: int, randomness: Randomness) -> Table:
-            """Return a choice in the place of bounded noise, as a method of its distribution."""
+            """Return a choice in the place of bounded noise, as a method of its distribution.
+
+            Args:
+                noise: Distribution of the bounded noise.
+                size: Number of samples.
+                randomness: Source of random bits.
+            """
             return path.sample_bounded_noise(noise, size, randomness)
 
         replacements: list[tuple[Any, str, Any]] = [
@@ -258,6 +271,9 @@ class TracedRun:
 def plant_numbers(size: int) -> list[int]:
     """Return different large integers, none of which is a sum of others, as the noise of a run.
 
+    Args:
+        size: Number of integers.
+
     >>> plant_numbers(3)
     [1048576, 1048577, 1048579]
     """
@@ -291,7 +307,7 @@ class TracedRelease:
 
     @cached_property
     def runs(self) -> dict[tuple[int, ...], TracedRun]:
-        """The runs along all paths, by the choices taken."""
+        """The runs along all paths, by the choices taken. They are computed at the first access."""
         runs: dict[tuple[int, ...], TracedRun] = {}
         path: ChoicePath | None = ChoicePath()
         while path is not None:
@@ -366,6 +382,13 @@ def compare_releases(left: TracedRelease, right: TracedRelease, claim: PrivacyLo
 def find_hyperbolic_distance(point: tuple[float, float], other: tuple[float, float]) -> float:
     """Return the supremum of the log ratio of two Cauchy densities, given by centre and scale (`calibrate_cauchy`).
 
+    Args:
+        point: Centre and scale of the first density.
+        other: Centre and scale of the second density.
+
+    Returns:
+        The supremum; infinite if the densities differ and a scale is 0.
+
     >>> round(find_hyperbolic_distance((0.0, 1.0), (1.0, 1.0)), 3), find_hyperbolic_distance((0.0, 1.0), (0.0, 1.0))
     (0.962, 0.0)
     """
@@ -378,7 +401,17 @@ def find_hyperbolic_distance(point: tuple[float, float], other: tuple[float, flo
 
 
 def _find_noise_loss(left: TracedRelease, run: TracedRun, other: TracedRun, claim: PrivacyLoss) -> tuple[float, float]:
-    """Return the epsilon of the Laplace noise and the rho of the Gaussian noise that turn one run into the other."""
+    """Return the epsilon of the Laplace noise and the rho of the Gaussian noise that turn one run into the other.
+
+    Args:
+        left: Release that `run` belongs to, with the noise that an attacker knows.
+        run: Run on the first data set.
+        other: Run on the second data set, along the same choices.
+        claim: Claimed loss; without effect.
+
+    Returns:
+        Epsilon and rho; both infinite if no noise turns one run into the other.
+    """
     if run.noises != other.noises or run.response != other.response or len(run.values) != len(other.values):
         return inf, inf
     places = _find_places(run)
@@ -399,7 +432,14 @@ def _find_noise_loss(left: TracedRelease, run: TracedRun, other: TracedRun, clai
 
 
 def _find_places(run: TracedRun) -> list[int] | None:
-    """Return the index of the value that each noise is added to; None unless each value has at most one noise."""
+    """Return the index of the value that each noise is added to; None unless each value has at most one noise.
+
+    Args:
+        run: Run of a release.
+
+    Returns:
+        Index of a value for each noise, in the order of draws; None if the noises are not seen one by one.
+    """
     planted = plant_numbers(len(run.noises))
     index_of = {number: index for index, number in enumerate(planted)}
     places = [-1] * len(planted)
@@ -417,7 +457,16 @@ def _solve_for_noise(
     matrix: NDArray[np.float64], change: Sequence[Any], noises: Sequence[Noise]
 ) -> tuple[float, float]:
     """Return epsilon and rho of the least noise z with ``matrix @ z = change``; infinite if there is no such noise, or
-    noise of both families."""
+    noise of both families.
+
+    Args:
+        matrix: Effect of each noise on each value, of shape ``(values, noises)``.
+        change: Difference of the values, of shape ``(values,)``.
+        noises: Distribution of each noise.
+
+    Returns:
+        Epsilon and rho. The family without noise has 0; the other number is decreased by a relative `SOLVER_ERROR`.
+    """
     from scipy.optimize import linprog
 
     target = np.array([float(number) for number in change])

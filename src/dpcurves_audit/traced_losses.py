@@ -58,7 +58,15 @@ RECORDS = 3
 
 
 def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
-    """Yield the exact losses of mechanisms on tables, for one claim and one relation."""
+    """Yield the exact losses of mechanisms on tables, for one claim and one relation.
+
+    Args:
+        loss: Claimed loss.
+        neighbours: Add-remove or replace-one.
+
+    Yields:
+        Name, claimed loss, and a function that computes the exact loss.
+    """
     setting = f"{loss}, {neighbours.value}"
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     find = partial(find_traced_loss, claim=loss, neighbours=neighbours)
@@ -80,10 +88,23 @@ def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[Na
 
 
 def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> Iterator[tuple[Table, Table]]:
-    """Yield all neighbouring tables of up to `records` records, in both orders; the last cell is missing records."""
+    """Yield all neighbouring tables of up to `records` records, in both orders; the last cell is missing records.
+
+    Args:
+        cells: Number of cells, without the cell of missing records.
+        neighbours: Add-remove or replace-one.
+        records: Largest number of records; under replace-one, the number of records of each table.
+    """
 
     def count(places: Sequence[int]) -> Table:
-        """Return how many records each cell has."""
+        """Return how many records each cell has.
+
+        Args:
+            places: Cell of each record.
+
+        Returns:
+            Array of shape ``(cells + 1,)``.
+        """
         return np.bincount(places, minlength=cells + 1).astype(np.int64)
 
     for size in range(records):
@@ -98,7 +119,11 @@ def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> I
 
 
 def make_adjacency(neighbours: Neighbours) -> Adjacency:
-    """Return the adjacency of records, with a public number of them under replace-one."""
+    """Return the adjacency of records, with a public number of them under replace-one.
+
+    Args:
+        neighbours: Add-remove or replace-one.
+    """
     return neighbours.to_adjacency(EACH_RECORD, RECORDS if neighbours.has_public_units else None)
 
 
@@ -110,7 +135,14 @@ LARGEST_CLASS = 6
 
 def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
     """Yield neighbouring tables of negatives in the lowest cell and positives in the next one, with a further record of
-    either class in any cell, or with such a record replaced."""
+    either class in any cell, or with such a record replaced.
+
+    Args:
+        neighbours: Add-remove or replace-one.
+
+    Yields:
+        Two tables of two rows of cells, followed by the missing records.
+    """
     for negatives, positives in product(range(LARGEST_CLASS + 1), repeat=2):
         table = np.zeros(2 * GRID_CELLS + 1, dtype=np.int64)
         table[0], table[GRID_CELLS + 1] = negatives, positives
@@ -149,7 +181,16 @@ def find_traced_loss(
 def find_largest_loss(
     trace: Callable[[Table], TracedRelease], pairs: Iterable[tuple[Table, Table]], claim: PrivacyLoss
 ) -> float:
-    """Return the largest loss over pairs of tables; each table is traced once."""
+    """Return the largest loss over pairs of tables; each table is traced once.
+
+    Args:
+        trace: Function that traces the release from a table.
+        pairs: Neighbouring tables.
+        claim: Claimed loss.
+
+    Returns:
+        The loss in the parameter of the claim.
+    """
     traced: dict[bytes, TracedRelease] = {}
 
     def trace_once(table: Table) -> TracedRelease:
@@ -167,14 +208,23 @@ REASONS = 2
 
 
 def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
-    """Return the largest loss of a histogram with the counts of reasons; the last cells of a table are reasons."""
+    """Return the largest loss of a histogram with the counts of reasons; the last cells of a table are reasons.
+
+    Args:
+        claim: Claimed loss.
+        neighbours: Add-remove or replace-one.
+    """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     flat = mechanisms.FlatHistogram()
     query = queries.CountQuery(axis, queries.CountUse.CELLS)
     plan = missing_reasons.add_reasons(flat.plan(query, claim, make_adjacency(neighbours)))
 
     def run(table: Table) -> list[int]:
-        """Return the noisy counts of cells and missing records, then of reasons."""
+        """Return the noisy counts of cells and missing records, then of reasons.
+
+        Args:
+            table: Counts of the cells, followed by the counts of missing records by reason.
+        """
         reasons = table[GRID_CELLS:]
         values = flat.run(np.append(table[:GRID_CELLS], reasons.sum()), plan, UNUSED)
         return [*values, *missing_reasons.add_noise_to_reasons(reasons, plan, UNUSED)]
@@ -192,7 +242,15 @@ LONG_STEPS = 32
 
 
 def list_stream_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
-    """Yield the exact losses of the mechanisms of streams, for one claim and one relation."""
+    """Yield the exact losses of the mechanisms of streams, for one claim and one relation.
+
+    Args:
+        loss: Claimed loss.
+        neighbours: Add-remove or replace-one.
+
+    Yields:
+        Name, claimed loss, and a function that computes the exact loss.
+    """
     from dpcurves_streams import mechanisms as streams
     from dpcurves_streams.queries import (
         TUPLE_REASONS,
@@ -262,7 +320,11 @@ def _find_stream_loss(
     plan = mechanism.plan(query, claim, make_adjacency(neighbours))
 
     def trace(counts: Table) -> TracedRelease:
-        """Return the traced steps of a stream."""
+        """Return the traced steps of a stream.
+
+        Args:
+            counts: Tuples in each cell of each step, flattened, the cells of a step fastest.
+        """
         return TracedRelease(lambda: run_stream(mechanism, plan, counts.reshape(shape)))
 
     tuples = np.eye(shape[0] * shape[1], dtype=np.int64)
@@ -307,6 +369,15 @@ def _find_groups_loss(mechanism: Any, query: Any, claim: PrivacyLoss, neighbours
     than a long one. So the loss of decisions is at least the loss of the proof: a tuple changes a deviation by
     `DEVIATION_CHANGE`, a threshold that is larger by as much outweighs it in all steps that join, and twice as much
     noise of one test outweighs both in the step that does not.
+
+    Args:
+        mechanism: The mechanism of groups.
+        query: Query of each step, of a single count.
+        claim: Claimed loss.
+        neighbours: Add-remove or replace-one.
+
+    Returns:
+        The loss; infinite if the noise depends on the stream.
     """
     from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, PARTS_OF_TUPLE
 
@@ -359,7 +430,13 @@ def find_group_probabilities(
     probabilities: dict[Decisions, float] = {}
 
     def step(number: int, state: bytes, test_noise: int) -> tuple[bool, bytes, list[Noise]]:
-        """Return whether a step joins the open group with this noise of its test, the next state, and all noise."""
+        """Return whether a step joins the open group with this noise of its test, the next state, and all noise.
+
+        Args:
+            number: Index of the step, from 0.
+            state: State of the mechanism before the step.
+            test_noise: Integer in the place of the noise of the test; other noise is 0.
+        """
         draws = ReplacedDraws(ChoicePath(), [0, 0, test_noise])
         with draws.replace():
             values, after = mechanism.step(
@@ -370,8 +447,15 @@ def find_group_probabilities(
         return bool(values[1]), after.to_bytes(), draws.noises
 
     def walk(number: int, state: bytes, decisions: Decisions, weights: NDArray[np.float64] | None) -> None:
-        """Follow all decisions from a step on. `weights` is the distribution of the noise of the open group's
-        threshold, times the probability of the decisions; None if no group is open."""
+        """Follow all decisions from a step on, and store the probability of each sequence of decisions.
+
+        Args:
+            number: Index of the step, from 0.
+            state: State of the mechanism before the step.
+            decisions: Decisions of the steps so far: 1 if the step joined the open group, 0 if it began a group.
+            weights: Distribution of the noise of the open group's threshold, times the probability of the decisions;
+                None if no group is open.
+        """
         if number == len(counts):
             probabilities[decisions] = 1.0 if weights is None else float(weights.sum())
             return
@@ -405,7 +489,14 @@ def find_group_probabilities(
 
 
 def list_other_losses(neighbours: Neighbours) -> Iterator[NamedLoss]:
-    """Yield the exact losses of partition selection, with a delta and in a universe, for one relation."""
+    """Yield the exact losses of partition selection, with a delta and in a universe, for one relation.
+
+    Args:
+        neighbours: Add-remove or replace-one.
+
+    Yields:
+        Name, claimed loss, and a function that computes the exact loss.
+    """
     name = f"name search: {WITH_DELTA}, {neighbours.value}"
     yield name, WITH_DELTA, partial(_find_categories_loss, WITH_DELTA, neighbours)
     yield f"names of a universe: {ONE}, {neighbours.value}", ONE, partial(_find_universe_loss, ONE, neighbours)
@@ -416,14 +507,26 @@ MANY_UNITS = 10
 
 
 def _find_categories_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
-    """Return the least epsilon at the claimed delta, over tables of two categories with few and with many units."""
+    """Return the least epsilon at the claimed delta, over tables of two categories with few and with many units.
+
+    Args:
+        claim: Claimed loss, with a delta.
+        neighbours: Add-remove or replace-one.
+    """
     query = queries.PartitionSelectionQuery((UnlistedCategories("name"),))
     mechanism = ThresholdedCategories()
     plan = mechanism.plan(query, claim, make_adjacency(neighbours))
 
     @cache
     def find_distribution(units: tuple[int, int]) -> dict[Any, float]:
-        """Return the probability of each outcome."""
+        """Return the probability of each outcome.
+
+        Args:
+            units: Number of units of each of the two categories.
+
+        Returns:
+            Probability by outcome.
+        """
         rows = [(name, count) for name, count in zip((b"a", b"b"), units, strict=True) if count]
         table = np.array(rows, dtype=object).reshape(-1, 2)
         distribution: dict[Any, float] = {}
@@ -518,7 +621,13 @@ class UniverseDraws:
         """Replace the samplers until the end of the block. Several names are chosen in all combinations."""
 
         def sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
-            """Return different numbers below a bound."""
+            """Return different numbers below a bound.
+
+            Args:
+                count: Number of integers, at most `bound`.
+                bound: Number of integers to choose from.
+                randomness: Source of random bits; without effect.
+            """
             chosen = list(combinations(range(bound), count))
             return list(chosen[self.path.choose([1 / len(chosen)] * len(chosen))])
 
@@ -534,6 +643,10 @@ def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     """Return the largest loss of the selected names of a universe of one name, with up to four units.
 
     Names have independent noise; under replace-one, the change of another name loses as much again.
+
+    Args:
+        claim: Claimed loss.
+        neighbours: Add-remove or replace-one.
     """
     universe = dp.TextUniverse("x", 1)
     query = queries.UniverseSelectionQuery((UnlistedCategories("name", universe=universe),))
@@ -541,7 +654,14 @@ def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     plan = mechanism.plan(query, claim, make_adjacency(neighbours))
 
     def find_distribution(units: int) -> dict[Any, float]:
-        """Return the probability of each outcome."""
+        """Return the probability of each outcome.
+
+        Args:
+            units: Number of units of the only name.
+
+        Returns:
+            Probability by outcome: the released integers after the first, each at most ``WIDEST_COUNT - 2``.
+        """
         table = np.array([(b"x", units)] if units else [], dtype=object).reshape(-1, 2)
         distribution: dict[Any, float] = {}
         path: ChoicePath | None = ChoicePath()
@@ -571,7 +691,12 @@ def find_two_servers_loss(sampler: TwoServersSampler, family: NeighbouringDatase
     """
 
     def trace(data: Any, known_half: int) -> TracedRelease:
-        """Return the traced values of both servers, of which one knows its own noise."""
+        """Return the traced values of both servers, of which one knows its own noise.
+
+        Args:
+            data: Data set of the pair.
+            known_half: Server that knows its own noise, 0 or 1.
+        """
         return TracedRelease(lambda: _list_integers(sampler.draw(data, 1)[0]), known_half=known_half)
 
     return max(
@@ -582,5 +707,9 @@ def find_two_servers_loss(sampler: TwoServersSampler, family: NeighbouringDatase
 
 
 def _list_integers(values: NDArray[np.float64]) -> list[int]:
-    """Return the values of a release as integers."""
+    """Return the values of a release as integers.
+
+    Args:
+        values: Whole numbers as doubles.
+    """
     return [int(value) for value in values]

@@ -59,7 +59,7 @@ class CheckableEngine(Protocol):
 
     @property
     def decimals(self) -> Sequence[str]:
-        """Decimal numbers that the engine can represent."""
+        """Decimal numbers that the engine can represent, as texts."""
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
         """Return the slot of each value; `grid.slots` for a missing value.
@@ -87,7 +87,14 @@ class CheckableEngine(Protocol):
         """
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
-        """Return the double that the engine makes of each decimal number; NaN if it makes none."""
+        """Return the double that the engine makes of each decimal number; NaN if it makes none.
+
+        Args:
+            decimals: Decimal numbers, as texts.
+
+        Returns:
+            Doubles, in the order of `decimals`.
+        """
 
 
 class Finding(NamedTuple):
@@ -171,7 +178,14 @@ def collect_test_numbers(grid: Grid) -> FloatArray:
 
 
 def _select_edges(cells: int) -> IntArray:
-    """Return increasing indices of sampled edges: the first, the last, and evenly spaced ones."""
+    """Return increasing indices of sampled edges: the first, the last, and evenly spaced ones.
+
+    Args:
+        cells: Number of cells of a grid, at least 1.
+
+    Returns:
+        Indices from 0 to `cells`, each once.
+    """
     fractions = np.linspace(0, 1, SAMPLED_EDGES) * float(cells)
     ends = np.arange(SAMPLED_EDGES)
     return np.unique(np.clip(np.concatenate([ends, fractions.astype(np.int64), cells - ends]), 0, cells))
@@ -201,7 +215,11 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
 
 
 def _parse_double(text: str) -> float:
-    """Return the double nearest to a decimal number; infinite if it is too large."""
+    """Return the double nearest to a decimal number; infinite if it is too large.
+
+    Args:
+        text: Decimal number.
+    """
     try:
         return float(Decimal(text))
     except OverflowError:

@@ -78,7 +78,11 @@ class StreamedEngine(DuckEngine):
         return self._state.hash_state()
 
     def using(self, unit: Unit) -> StreamedEngine:
-        """Return an engine on the same connection and snapshot under another contribution bound."""
+        """Return an engine on the same connection and snapshot under another contribution bound.
+
+        Args:
+            unit: Privacy unit with its contribution bound.
+        """
         engine = StreamedEngine(self._link, self._table, unit, self._data_key)
         engine._state = self._state
         engine._derived = self._derived
@@ -105,7 +109,14 @@ def _build_source(link: SnapshotConnection, table: Table) -> ArrowSource:
     ]
 
     def read_columns(indices: Sequence[int]) -> Iterator[list[Array]]:
-        """SENSITIVE: yield the columns at these positions, batch by batch, from the server."""
+        """SENSITIVE: yield the columns at these positions, batch by batch, from the server.
+
+        Args:
+            indices: Positions of the columns in the schema.
+
+        Yields:
+            The columns of a batch in the order of `indices`.
+        """
         values_sql = ", ".join(streamed[index].value for index in indices)
         for rows in link.fetch_batches(f"SELECT {values_sql} FROM {table.name}", ROWS_AT_ONCE):
             columns = zip(zip(*rows, strict=True), indices, strict=True)
@@ -323,7 +334,11 @@ def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) 
 
 
 def _find_countable(table: Table) -> list[int]:
-    """Return the positions of the columns of numbers and text, which identify a row."""
+    """Return the positions of the columns of numbers and text, which identify a row.
+
+    Args:
+        table: Table of the server, with its columns.
+    """
     return [i for i, column in enumerate(table.columns) if column.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
 
 
@@ -446,7 +461,14 @@ class CheckablePostgres:
         return np.array(self._evaluate(offset, rows, statement), dtype=np.int64)
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
-        """Return the double that the server makes of each decimal number; NaN for NULL."""
+        """Return the double that the server makes of each decimal number; NaN for NULL.
+
+        Args:
+            decimals: Decimal numbers, as texts.
+
+        Returns:
+            Doubles, in the order of `decimals`.
+        """
         statement = Statement()
         number = sql.make_column(TypedColumn("x", NUMERIC, "b")).number.format("c0")
         rows = f"unnest({statement.add_texts(decimals)}::numeric[]) WITH ORDINALITY AS sent(c0, at)"
@@ -454,7 +476,15 @@ class CheckablePostgres:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
-        """Return the HMAC-SHA256 that the server computes of a message."""
+        """Return the HMAC-SHA256 that the server computes of a message.
+
+        Args:
+            key: Key of the HMAC.
+            message: Message whose digest is computed.
+
+        Returns:
+            32 bytes.
+        """
         statement = Statement()
         digest = sql.hmac_sql(key, statement.add_bytes(message), statement)
         return bytes(self._link.fetch_rows(f"SELECT {digest}", statement.parameters)[0][0])
@@ -544,7 +574,7 @@ class PostgresEngine(CheckablePostgres):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the table, with the SQL that reads them."""
+        """The columns of the table in its order, with the SQL that reads them; derived columns follow."""
         return self._table.columns
 
     def state(self) -> int | None:
@@ -614,6 +644,9 @@ class PostgresEngine(CheckablePostgres):
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
         """Check on public numbers that the server finds the right cells, for grids that were not checked yet.
 
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
         Raises:
             ValueError: a public number falls into another cell.
         """
@@ -626,7 +659,14 @@ class PostgresEngine(CheckablePostgres):
         self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis."""
+        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Returns:
+            Array of shape ``(cells + 1,)``, the last axis fastest.
+        """
         statement = Statement()
         index_sql = self._cell_index_sql(bound, statement)
         totals = self._total_by_place(f"SELECT {index_sql} AS place", "count(*)", bound, statement)
@@ -636,11 +676,27 @@ class PostgresEngine(CheckablePostgres):
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
         return self._sum_amounts(bound, half, "amount")
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
@@ -743,7 +799,14 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis."""
+        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Returns:
+            Array of shape ``(rows,)``, in the order of the rows.
+        """
         statement = Statement()
         index = self._cell_index_sql(bound, statement)
         query = f"SELECT {index} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
@@ -762,7 +825,12 @@ class PostgresEngine(CheckablePostgres):
         return int(number)
 
     def unit_sizes(self) -> dict[int, int]:
-        """SENSITIVE: return the exact number of units by number of rows."""
+        """SENSITIVE: return the exact number of units by number of rows.
+
+        Returns:
+            Number of units by number of rows that pass the filter; with a filter, units without a passing row have 0
+            rows.
+        """
         index = find_column(self._unit.column, self.columns)
         counted = f"count(*) FILTER (WHERE {self._table.passes})" if self._table.passes else "count(*)"
         sizes_sql = f"SELECT {counted} AS n FROM {self._table.scan_sql([], index)} GROUP BY unit"
@@ -816,7 +884,11 @@ class PostgresEngine(CheckablePostgres):
         return {value: number for value, number in names if value is not None}
 
     def using(self, unit: Unit) -> PostgresEngine:
-        """Return an engine on the same connection and snapshot under another contribution bound."""
+        """Return an engine on the same connection and snapshot under another contribution bound.
+
+        Args:
+            unit: Privacy unit with its contribution bound.
+        """
         engine = PostgresEngine(self._link, self._table, unit, self._data_key)
         engine._state, engine._table = self._state, self._table  # with its filter and its derived columns
         return engine
@@ -845,7 +917,12 @@ class PostgresEngine(CheckablePostgres):
         return self._link.fetch_rows(query, statement.parameters)
 
     def _cell_index_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return SQL of a row's cell, with the last axis varying fastest; NULL if missing."""
+        """Return SQL of a row's cell, with the last axis varying fastest; NULL if missing.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+            statement: Parameters of the SQL, to which arrays and texts are added.
+        """
         return sql.cell_index_sql(
             bound, [sql.slot_sql(axis, position, statement) for position, axis in enumerate(bound)]
         )
@@ -863,12 +940,22 @@ class PostgresEngine(CheckablePostgres):
         return self._used_rows_sql(places, statement)
 
     def _used_rows_sql(self, places: Sequence[int], statement: Statement) -> str:
-        """Return a FROM clause of the used rows with the columns at these positions."""
+        """Return a FROM clause of the used rows with the columns at these positions.
+
+        Args:
+            places: Positions of the columns in the schema.
+            statement: Parameters of the SQL, to which the key is added.
+        """
         return f"({used_rows_sql(self._table, places, self._unit, self._key, statement)}) AS used"
 
 
 def hash_snapshot(link: SnapshotConnection, table: Table) -> int:
-    """Return a hash of the snapshot, equal only if the same server shows the effects of the same transactions."""
+    """Return a hash of the snapshot, equal only if the same server shows the effects of the same transactions.
+
+    Args:
+        link: Connection in its snapshot.
+        table: Table of the server.
+    """
     return _hash_facts((link.fetch_rows(_SERVER), link.fetch_rows(_SNAPSHOT), table.oid))
 
 

@@ -283,7 +283,11 @@ def _connect(url: str) -> Any:
         format = Format.BINARY
 
         def dump(self, obj: Any) -> bytes:
-            """Return the binary format of an array of doubles."""
+            """Return the binary format of an array of doubles.
+
+            Args:
+                obj: Array of doubles, as `Doubles`.
+            """
             return bytes(obj.to_bytes())
 
     parameters = _require_tls(_parse_url(url))
@@ -313,7 +317,7 @@ def _parse_url(url: str) -> dict[str, Any]:
     from psycopg.conninfo import conninfo_to_dict
 
     def parse_conninfo() -> dict[str, Any]:
-        """Return the parameters as libpq parses them."""
+        """Return the parameters of the URL as libpq parses them, by name."""
         return dict(conninfo_to_dict(url))
 
     return hide_failure(

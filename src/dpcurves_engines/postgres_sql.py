@@ -268,7 +268,11 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
 
 
 def _quote_identifier(name: str) -> str:
-    """Return an SQL identifier in double quotes."""
+    """Return an SQL identifier in double quotes.
+
+    Args:
+        name: Any name; double quotes in it are doubled.
+    """
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -279,7 +283,11 @@ APART = "OFFSET '0'::int8"
 
 
 def double_literal(value: float) -> str:
-    """Return SQL of exactly this double, as PostgreSQL reads it."""
+    """Return SQL of exactly this double, as PostgreSQL reads it.
+
+    Args:
+        value: Double; infinite and NaN are allowed.
+    """
     return f"'{float(value)!r}'::float8"
 
 
@@ -290,23 +298,43 @@ class Statement:
         self.parameters: list[Any] = []
 
     def add_doubles(self, values: Any) -> str:
-        """Add a parameter with an array of doubles to the statement; return its SQL placeholder."""
+        """Add a parameter with an array of doubles to the statement; return its SQL placeholder.
+
+        Args:
+            values: Doubles, of shape ``(n,)``.
+        """
         return f"{self._add_parameter(Doubles(values))}::float8[]"
 
     def add_texts(self, values: Sequence[str]) -> str:
-        """Add a parameter with an array of texts to the statement; return its SQL placeholder."""
+        """Add a parameter with an array of texts to the statement; return its SQL placeholder.
+
+        Args:
+            values: Texts.
+        """
         return f"{self._add_parameter(list(values))}::text[]"
 
     def add_bytes(self, value: bytes) -> str:
-        """Add a parameter of bytes to the statement; return its SQL placeholder."""
+        """Add a parameter of bytes to the statement; return its SQL placeholder.
+
+        Args:
+            value: The bytes.
+        """
         return f"{self._add_parameter(value)}::bytea"
 
     def add_integer(self, value: int) -> str:
-        """Add a parameter of a 64-bit integer to the statement; return its SQL placeholder."""
+        """Add a parameter of a 64-bit integer to the statement; return its SQL placeholder.
+
+        Args:
+            value: Integer from ``-2**63`` to below ``2**63``.
+        """
         return f"{self._add_parameter(value)}::int8"
 
     def _add_parameter(self, value: Any) -> str:
-        """Add a parameter and return its placeholder, ``$1``, ``$2``, ..."""
+        """Add a parameter and return its placeholder, ``$1``, ``$2``, ...
+
+        Args:
+            value: Value of any type that the driver can send.
+        """
         self.parameters.append(value)
         return f"${len(self.parameters)}"
 
@@ -344,7 +372,12 @@ def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
 
 
 def _has_value_sql(kind: ColumnKind, number: int) -> str:
-    """Return SQL that is true for values that are not missing; any text is a value."""
+    """Return SQL that is true for values that are not missing; any text is a value.
+
+    Args:
+        kind: Kind of the column in the schema.
+        number: Position of the axis, which names the columns ``n0``, ``t0``, ``n1``, ...
+    """
     return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is ColumnKind.NUMBERS else f"t{number} IS NOT NULL"
 
 

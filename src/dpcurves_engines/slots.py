@@ -137,7 +137,11 @@ def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
 
 
 def _is_by_margin(ahead: FloatArray) -> bool:
-    """Return True if all distances are between half the margin and one and a half margins."""
+    """Return True if all distances are between half the margin and one and a half margins.
+
+    Args:
+        ahead: Distances as shares of a bucket, of any shape.
+    """
     return bool(np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 3 / 2)))
 
 

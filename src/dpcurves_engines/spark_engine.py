@@ -159,6 +159,9 @@ class CachedRows:
     def select_rows(self, places: Sequence[int]) -> Any:
         """Return a frame of the used rows with at least the columns at these positions, cached from their second
         request on.
+
+        Args:
+            places: Positions of the columns in the schema.
         """
         requested = set(places)
         if self._kept is not None and requested <= self._places:
@@ -182,7 +185,12 @@ class CachedRows:
 
 
 def _choose_storage_level(session: Any) -> Any:
-    """Cache in memory only, so that no records are written to disk unless Spark encrypts its files."""
+    """Return memory alone as the storage level, or memory and disk if Spark encrypts its files, so that no record is
+    written to disk in plain form.
+
+    Args:
+        session: Spark session, whose configuration is read.
+    """
     from pyspark import StorageLevel
 
     encrypted = str(session.conf.get(ENCRYPTED, "false")).lower() == "true"
@@ -229,7 +237,15 @@ class CheckableSpark:
         return self._place_values(grid, values, collect_offset_constants(grid, half, squared=False), "added")
 
     def compute_digest(self, key: bytes, message: bytes) -> bytes:
-        """Return the HMAC-SHA256 that Spark's workers compute of a message."""
+        """Return the HMAC-SHA256 that Spark's workers compute of a message.
+
+        Args:
+            key: Key of the HMAC.
+            message: Message whose digest is computed, UTF-8 text.
+
+        Returns:
+            32 bytes.
+        """
         frame = self._session.createDataFrame(pa.table({"c0": [1], "t0": [message.decode()]}))
         padded = hmac_pads(key)
         ranked = map_batches(
@@ -251,19 +267,34 @@ class CheckableSpark:
         return _sort_by_position(columns[name], columns["at"]).astype(np.int64)
 
     def parse_decimals(self, decimals: Sequence[str]) -> FloatArray:
-        """Return the double that Spark makes of each decimal number."""
+        """Return the double that Spark makes of each decimal number.
+
+        Args:
+            decimals: Decimal numbers, as texts.
+
+        Returns:
+            Doubles, in the order of `decimals`.
+        """
         number = spark_sql.make_column("x", "decimal(38,18)").number.format("CAST(x AS DECIMAL(38,18))")
         frame = self._session.createDataFrame(pa.table({"at": np.arange(len(decimals)), "x": list(decimals)}))
         columns = fetch_columns(frame.selectExpr("at", f"{number} AS n"))
         return _sort_by_position(columns["n"], columns["at"]).astype(np.float64)
 
     def _send_values(self, values: FloatArray) -> Any:
-        """Return a frame of public values `c0` with their positions `at`."""
+        """Return a frame of public values `c0` with their positions `at`.
+
+        Args:
+            values: Public numbers, of shape ``(n,)``.
+        """
         return self._session.createDataFrame(pa.table({"at": np.arange(len(values)), "c0": values}))
 
 
 def fetch_columns(frame: Any) -> dict[str, Any]:
-    """Run a Spark query and return the columns of its result as NumPy arrays, by name."""
+    """Run a Spark query and return the columns of its result as NumPy arrays, by name.
+
+    Args:
+        frame: Spark data frame.
+    """
     table = frame.toArrow()
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
@@ -301,7 +332,15 @@ def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequenc
 
 
 def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
-    """Return the values sorted by their positions."""
+    """Return the values sorted by their positions.
+
+    Args:
+        values: Values in any order.
+        positions: Position of each value.
+
+    Returns:
+        Array of the values, by increasing position.
+    """
     return np.asarray(values)[np.argsort(positions)]
 
 
@@ -478,11 +517,27 @@ class SparkEngine(CheckableSpark):
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
         return self._sum_amounts(bound, half, squared=False)
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
         return self._sum_amounts(bound, half, squared=True)
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
@@ -530,6 +585,12 @@ class SparkEngine(CheckableSpark):
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
         """SENSITIVE: yield all used rows as one batch: numbers for grids, indices of categories (slots) for others;
         NaN: missing.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Yields:
+            One array per axis, with an entry for each row.
         """
         names = [f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound)]
         columns = fetch_columns(self._used_rows(bound).selectExpr(*names))
@@ -610,7 +671,12 @@ class SparkEngine(CheckableSpark):
         return int(columns["n"][0]) + int(columns["a"][0] > columns["b"][0])
 
     def unit_sizes(self) -> dict[int, int]:
-        """SENSITIVE: return the exact number of units by number of rows."""
+        """SENSITIVE: return the exact number of units by number of rows.
+
+        Returns:
+            Number of units by number of rows that pass the filter; with a filter, units without a passing row have 0
+            rows.
+        """
         at = find_column(self._unit.column, self.columns)
         rows = self._rows.select_rows([], {"unit": self._unit_sql(at)})
         used = rows.selectExpr("unit", f"CAST({self._rows.passes or 'true'} AS BIGINT) AS used")
@@ -701,11 +767,20 @@ class SparkEngine(CheckableSpark):
             yield int(index), (int(high) << 31) + int(low)
 
     def _used_rows(self, bound: Sequence[BoundAxis]) -> Any:
-        """Return the used rows as a frame, columns named by their position: ``c0``, ``c1``,"""
+        """Return the used rows as a frame, columns named by their position: ``c0``, ``c1``, ... Further columns may be
+        there.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+        """
         return self._kept.select_rows(sorted({axis.place for axis in bound}))
 
     def _read_rows(self, places: Sequence[int]) -> Any:
-        """Return the used rows with the columns at these positions, uncached."""
+        """Return the used rows with the columns at these positions, uncached.
+
+        Args:
+            places: Positions of the columns in the schema.
+        """
         if self._unit == EACH_RECORD:
             return self._rows.select_rows(places)
         return self._rank_used_rows(places)
@@ -713,8 +788,11 @@ class SparkEngine(CheckableSpark):
     def _rank_used_rows(self, places: Sequence[int], *, with_size: bool = False) -> Any:
         """Return the used rows, ranked as by `used_rows_sql` of the DuckDB engine, with the same guarantee.
 
-        The key is sent to the workers, and is not part of a statement. With `with_size`, one row per unit is used, and
-        a column `size` has the number of all rows of the unit. Rows that pass a filter are used first.
+        The key is sent to the workers, and is not part of a statement. Rows that pass a filter are used first.
+
+        Args:
+            places: Positions of the columns in the schema.
+            with_size: Whether one row per unit is used, and a column `size` has the number of all rows of the unit.
         """
         texts = {
             f"t{i}": spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i)) for i in self._find_countable()
@@ -741,11 +819,19 @@ class SparkEngine(CheckableSpark):
         return ranked.selectExpr(*names, rank_sql).where(f"turn <= {self._unit.records}").select(*selected)
 
     def _quoted_name(self, index: int) -> str:
-        """Return the name of a column in backticks."""
+        """Return the name of a column in backticks.
+
+        Args:
+            index: Position of the column in the schema.
+        """
         return self._rows.quote_name(index)
 
     def _unit_sql(self, index: int) -> str:
-        """Return SQL of a row's unit identifier; NULL if missing."""
+        """Return SQL of a row's unit identifier; NULL if missing.
+
+        Args:
+            index: Position of the column in the schema.
+        """
         return self.columns[index].unit.format(self._quoted_name(index))
 
 
@@ -761,7 +847,14 @@ class RemoteSparkEngine(SparkEngine):
 
 
 def _find_axis_thresholds(bound: BoundAxis) -> FloatArray:
-    """Return the increasing thresholds between the slots of an axis with a grid."""
+    """Return the increasing thresholds between the slots of an axis with a grid.
+
+    Args:
+        bound: Axis with a grid, and its column of the schema.
+
+    Returns:
+        Numbers in units of the column, of shape ``(slots - 1,)``.
+    """
     return find_thresholds(require_grid(bound.axis))
 
 

@@ -110,6 +110,9 @@ def _match_all(pattern: str) -> str:
     r"""Return the SQL literal of a regular expression that must match a whole text.
 
     ``\A`` and ``\z`` do so even if the text ends with a new line. Braces are doubled for `str.format`.
+
+    Args:
+        pattern: Regular expression of Java.
     """
     return text_literal(rf"\A(?:{pattern})\z")
 
@@ -216,7 +219,11 @@ class DerivingFrame:
         return "passes" if self.condition is not None and self.keeps_failing_rows else ""
 
     def quote_name(self, index: int) -> str:
-        """Return the name of a column of the frame, by position, in backticks."""
+        """Return the name of a column of the frame, by position, in backticks.
+
+        Args:
+            index: Position of the column among the schema's and the derived columns.
+        """
         return quote_identifier(self.derived.columns[index].name)
 
     def select_rows(self, places: Sequence[int], others: Mapping[str, str] = MappingProxyType({})) -> Any:
@@ -298,7 +305,14 @@ def are_values_equal(session: Any, checked: Checked) -> bool:
 
 
 def _walk_parts(checked: Checked) -> Iterator[Checked]:
-    """Yield an expression and all its subexpressions."""
+    """Yield an expression and all its subexpressions.
+
+    Args:
+        checked: Expression whose types are known.
+
+    Yields:
+        The expression itself first, then its arguments from left to right, each with its own.
+    """
     yield checked
     for argument in checked.arguments:
         yield from _walk_parts(argument)

@@ -197,7 +197,11 @@ def _is_named_sql(bound: BoundAxis, name: str) -> str:
 
 
 def has_value_sql(bound: BoundAxis) -> str:
-    """Return SQL that is true where the value is not missing. Any text, even an empty one, is a value."""
+    """Return SQL that is true where the value is not missing. Any text, even an empty one, is a value.
+
+    Args:
+        bound: Axis, and its column of the schema.
+    """
     if bound.column.kind is ColumnKind.NUMBERS:
         return f"NOT coalesce(isnan({_number_sql(bound)}), true)"
     return f"{bound.column.text.format(f'c{bound.place}')} IS NOT NULL"
@@ -254,13 +258,21 @@ def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
 
 
 def value_sql(bound: BoundAxis) -> str:
-    """Return SQL of the number on an axis, or of a category's slot, as a double; NULL or NaN if missing."""
+    """Return SQL of the number on an axis, or of a category's slot, as a double; NULL or NaN if missing.
+
+    Args:
+        bound: Axis, and its column of the schema.
+    """
     slot = None if isinstance(bound.axis, Axis) else slot_sql(bound, 0)
     return f"CAST({slot or _number_sql(bound)} AS DOUBLE)"
 
 
 def _number_sql(bound: BoundAxis) -> str:
-    """Return SQL of a value on an axis as a double; NULL or NaN if it is missing or no number."""
+    """Return SQL of a value on an axis as a double; NULL or NaN if it is missing or no number.
+
+    Args:
+        bound: Axis, and its column of the schema.
+    """
     return bound.column.number.format(f"c{bound.place}")
 
 
@@ -278,7 +290,11 @@ def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
 
 
 def double_literal(value: float) -> str:
-    """Return an SQL literal that Spark reads as exactly this double."""
+    """Return an SQL literal that Spark reads as exactly this double.
+
+    Args:
+        value: Double; infinite and NaN are allowed.
+    """
     return f"CAST('{float(value)!r}' AS DOUBLE)"
 
 

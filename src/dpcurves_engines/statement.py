@@ -61,7 +61,11 @@ class SqlFunction(NamedTuple):
     fixed_fields: Mapping[str, Any] = MappingProxyType({})
 
     def describe_call(self, name: str) -> str:
-        """Return the form of a call, for messages: ``dp_cdf(column, lower, upper, cells)``."""
+        """Return the form of a call, for messages: ``dp_cdf(column, lower, upper, cells)``.
+
+        Args:
+            name: Name of the function.
+        """
         return f"{name}({', '.join((*self.columns, *self.argument_forms))})"
 
 
@@ -144,7 +148,7 @@ class SqlQuestion:
         Records that do not meet WHERE do not count. Their number is not public. Values that it lists of a GROUP BY
         column declare the groups.
 
-        Arguments:
+        Args:
             categories: Values of GROUP BY columns that the statement does not list.
             partition_selection: Whether unlisted groups are selected privately, under a delta.
 
@@ -234,12 +238,24 @@ class SqlQuestion:
 
 
 def _field_names(kind: type[Any]) -> set[str]:
-    """Return the names of the fields of a question type."""
+    """Return the names of the fields of a question type.
+
+    Args:
+        kind: Question type, a dataclass.
+    """
     return {field.name for field in fields(kind)}
 
 
 def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
-    """Return groups as a question's JSON writes them."""
+    """Return groups as a question's JSON writes them.
+
+    Args:
+        groups: Categories of one column, or of several.
+
+    Returns:
+        A mapping for one column, a list of mappings for several; categories that are not listed are marked
+        ``unlisted``.
+    """
     if isinstance(groups, tuple):
         return [_groups_to_json(group) for group in groups]
     return {
@@ -346,7 +362,14 @@ def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int
 
 
 def _format_part(part: str) -> str:
-    """Return the canonical text of an expression of columns."""
+    """Return the canonical text of an expression of columns.
+
+    Args:
+        part: Text of the expression, or the name of a column.
+
+    Raises:
+        InvalidArgument: the text is neither.
+    """
     node = _parse_part(part, "")
     if not find_column_names(node):
         _refuse(f"{_shorten(part)} is neither the name of a column nor an expression of columns")
@@ -510,7 +533,11 @@ class _StatementReader:
         self.read += words
 
     def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
-        """Yield the expressions of a SQL list, and record the commas between them as understood."""
+        """Yield the expressions of a SQL list, and record the commas between them as understood.
+
+        Args:
+            expressions: Expressions of the list, in order.
+        """
         for index, expression in enumerate(expressions):
             if index:
                 self._write_down(",")
@@ -674,7 +701,14 @@ class _StatementReader:
         return tuple(str(identifier.this) for identifier in names)
 
     def _read_groups(self, clause: exp.Expression) -> tuple[str, ...]:
-        """Return the names of the columns that a GROUP BY clause lists, none of them twice."""
+        """Return the names of the columns that a GROUP BY clause lists, none of them twice.
+
+        Args:
+            clause: The clause in the syntax tree.
+
+        Raises:
+            InvalidArgument: a column is named twice, or is no plain column.
+        """
         self._write_down("GROUP BY")
         columns = [
             self._read_column(column)
@@ -841,7 +875,7 @@ def sql(
     records; ``WHERE region IN ('north', 'south') GROUP BY region`` declares groups, and the result then has a curve per
     group. All other SQL is refused before anything is charged; wrap a query in a view. Names are case-sensitive.
 
-    Arguments:
+    Args:
         connection: A connection of DuckDB, a session of Spark, the URL of PostgreSQL or of Spark Connect, or a mapping
             from names to tables as `Session` takes them.
         statement: The statement.
@@ -985,7 +1019,15 @@ def _quote_name(name: Sequence[str], quote: str) -> str:
 
 
 def _find_relation(connection: Any, name: Sequence[str]) -> Any:
-    """Return a table or view of the catalogue, never a file or a Python variable of the same name."""
+    """Return a table or view of the catalogue, never a file or a Python variable of the same name.
+
+    Args:
+        connection: Connection of DuckDB.
+        name: Name of the table, perhaps after its catalogue and schema.
+
+    Raises:
+        InvalidArgument: no table or view has this name, or several have.
+    """
     *qualifiers, table = name
     current = [*connection.sql(HERE).fetchall()[0], table]
     candidates = [list(candidate) for candidate in connection.sql(FIND, params=[table]).fetchall()]

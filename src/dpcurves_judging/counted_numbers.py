@@ -136,7 +136,11 @@ class CountedNumbers(IntervalResult):
         return all(np.isnan(self.value(name)) for name in self._statistics)
 
     def _estimate_value(self, statistic: Statistic) -> float:
-        """Return the clipped estimate; NaN where counts are too small to divide by."""
+        """Return the clipped estimate; NaN where counts are too small to divide by.
+
+        Args:
+            statistic: The number as a function of the counts of all tables.
+        """
         value = float(statistic.compute(self._unbiased_tables))
         return min(max(value, statistic.minimum), statistic.maximum) if np.isfinite(value) else float("nan")
 
@@ -154,7 +158,11 @@ class CountedNumbers(IntervalResult):
         statistic = self._find_statistic(name)
 
         def find_ends() -> tuple[float, float]:
-            """Return the interval at the level `KNOWN_LEVEL`, or the whole range of the number."""
+            """Return the interval at the level `KNOWN_LEVEL`, or the whole range of the number.
+
+            Returns:
+                Lower and upper end; the range if more than half of the error probability falls on undefined numbers.
+            """
             undefined_share = np.isnan(statistic.compute([table.counts + table.noise for table in self._tables])).mean()
             if undefined_share > (1 - KNOWN_LEVEL) / 2:
                 return statistic.minimum, statistic.maximum
@@ -326,7 +334,11 @@ class CountedNumbers(IntervalResult):
         return [table.likely_counts for table in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:
-        """Return the columns of the data frame: name for readers and value of each number."""
+        """Return the columns of the data frame: name for readers and value of each number.
+
+        Returns:
+            ``number`` and ``value``, each with an entry for each number.
+        """
         return {"number": self._number_titles(), "value": [self.value(name) for name in self._statistics]}
 
     def _arrays(self) -> Mapping[str, object]:
@@ -340,7 +352,12 @@ class CountedNumbers(IntervalResult):
 
     def _plot(self, shades: Sequence[Any], /, **arguments: Unpack[PlotArguments]) -> Any:
         """Draw each number in a row with its intervals: differences, and other numbers with a null value, have
-        a separate axis with a line at that value; return the first axes."""
+        a separate axis with a line at that value; return the first axes.
+
+        Args:
+            shades: Intervals, one row for each number of the result.
+            arguments: Axes, text and colours of the plot.
+        """
         statistics = list(self._statistics.items())
         names = self._row_names()
         panels = []
@@ -364,7 +381,11 @@ class CountedNumbers(IntervalResult):
         return self.LABEL
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON of the question, from which `_from_json` restores the result."""
+        """Return the JSON of the question, from which `_from_json` restores the result.
+
+        Returns:
+            The question under ``asked``.
+        """
         from dpcurves.curves.question_json import question_to_json
 
         return {"asked": question_to_json(self.question)}
@@ -431,7 +452,12 @@ def divide_counts(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def mask_empty(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return the values with NaN where their counts are below `LEAST_MASS`."""
+    """Return the values with NaN where their counts are below `LEAST_MASS`.
+
+    Args:
+        values: Numbers of any shape.
+        counts: Noisy counts that the values are based on, in records, of a shape that broadcasts.
+    """
     return np.asarray(np.where(np.asarray(counts) >= LEAST_MASS, values, np.nan))
 
 

@@ -103,7 +103,11 @@ class Folds(Predictor):
         return np.where(missing, np.nan, (state % np.uint64(self.folds)).astype(np.float64))
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values, for `from_fields`."""
+        """Return the fields as JSON values, for `from_fields`.
+
+        Returns:
+            Columns, hashed numbers and number of folds, by name.
+        """
         return {"columns": list(self.columns), "hashed": list(self.hashed), "folds": self.folds}
 
     @classmethod
@@ -122,7 +126,11 @@ class Folds(Predictor):
 
 
 def _mix_bits(state: Any) -> Any:
-    """Return 64-bit states after one step of SplitMix64. Sums and products wrap modulo 2**64."""
+    """Return 64-bit states after one step of SplitMix64. Sums and products wrap modulo 2**64.
+
+    Args:
+        state: 64-bit unsigned integers, of any shape.
+    """
     state = state + _STEP
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND
@@ -189,7 +197,11 @@ class HeldOut(Predictor):
         return model.compute_values([values[column] for column in model.inputs])
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values, for `from_fields`."""
+        """Return the fields as JSON values, for `from_fields`.
+
+        Returns:
+            Fields of the folds, and an object for each model.
+        """
         return {"folds": self.folds.fields(), "models": [model.to_object() for model in self.models]}
 
     @classmethod

@@ -321,7 +321,7 @@ class PredictedObservedQuestion(TableQuestion):
         require_few_counts(self.shapes(), "grid")
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shape of the table: bins of predictions, and cells of outcomes."""
+        """Return the shape of the only table: bins of predictions, and cells of outcomes."""
         return ((self.grid.cells, self.observed_grid.cells),)
 
     def grids(self) -> tuple[int, ...]:

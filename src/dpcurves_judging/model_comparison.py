@@ -106,6 +106,13 @@ class ModelComparison(CountedNumbers):
     def difference(self, first: str, second: str) -> float:
         """Return the area of one model minus the area of another.
 
+        Args:
+            first: Column of the scores of the first model.
+            second: Column of the scores of the model whose area is subtracted.
+
+        Returns:
+            The difference; NaN where it is not known.
+
         Raises:
             ValueError: a name is no column of scores, or both are equal.
         """
@@ -133,6 +140,10 @@ class ModelComparison(CountedNumbers):
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
         """Return the endpoints of all numbers in order: of areas together, and of differences together, at `level`.
 
+        Args:
+            level: Confidence level of all areas together, and of all differences together.
+            population: If True, the intervals are for the population.
+
         Returns:
             Lower and upper endpoints, of shape ``(numbers, 2)``.
         """
@@ -159,7 +170,11 @@ class ModelComparison(CountedNumbers):
         return [name.removeprefix("auc, ") for name in self._statistics]
 
     def _axis_title(self, null_value: float | None) -> str:
-        """Return the label of the axis: of areas, or of differences of areas."""
+        """Return the label of the axis: of areas, or of differences of areas.
+
+        Args:
+            null_value: None for areas; a number for differences.
+        """
         return "area under the ROC curve (AUC)" if null_value is None else "difference of areas under the ROC curves"
 
     def plot_roc(self, ax: Any = None) -> Any:
@@ -298,12 +313,19 @@ class ModelComparisonQuestion(TableQuestion):
         return self.releases != "scores"
 
     def members(self) -> tuple[tuple[int, ...], ...]:
-        """Return the indices of the scores that each table counts."""
+        """Return the indices of the scores that each table counts: two for tables of pairs, else one."""
         models = range(len(self.scores))
         return tuple(combinations(models, 2)) if self.has_pairs else tuple((index,) for index in models)
 
     def find_tables(self, model: int) -> list[tuple[int, int | None]]:
-        """Return the indices of the tables that count a score, each with the axis of the other score, or None."""
+        """Return the indices of the tables that count a score, each with the axis of the other score, or None.
+
+        Args:
+            model: Index of the score.
+
+        Returns:
+            Pairs of table and axis; None: the table counts this score alone.
+        """
         return [
             (table, None if len(group) == 1 else SECOND if group[0] == model else FIRST)
             for table, group in enumerate(self.members())
@@ -320,7 +342,11 @@ class ModelComparisonQuestion(TableQuestion):
         return tuple(len(group) for group in self.members())
 
     def statistics(self) -> Mapping[str, ComparedArea]:
-        """Return the area of each model, and the difference of each pair."""
+        """Return the area of each model, and the difference of each pair, by name.
+
+        Returns:
+            ``auc, COLUMN`` for each model, then ``auc, COLUMN minus COLUMN`` for each pair.
+        """
         return dict(self._list_statistics())
 
     def _list_statistics(self) -> Iterator[tuple[str, ComparedArea]]:
@@ -405,13 +431,28 @@ def _sum_to_margin(table: FloatArray, other_axis: int | None) -> FloatArray:
 
 
 def _compute_area(table: FloatArray, other_axis: int | None) -> FloatArray:
-    """Return the area of one score of a table, (...)."""
+    """Return the area of one score of a table, (...).
+
+    Args:
+        table: Counts by class and cells, of shape ``(..., 2, cells)``, or ``(..., 2, cells, cells)`` for two scores.
+        other_axis: Axis of the other score, which is summed; None: the table has one score.
+
+    Returns:
+        Array of shape ``(...)``.
+    """
     counts = _sum_to_margin(table, other_axis)
     return compute_auc(counts[..., 0, :], counts[..., 1, :])
 
 
 def _compute_pair_difference(table: FloatArray) -> FloatArray:
-    """Return the area of the first score of a table minus the area of the second score, (...)."""
+    """Return the area of the first score of a table minus the area of the second score, (...).
+
+    Args:
+        table: Counts by class and cells of both scores, of shape ``(..., 2, cells, cells)``.
+
+    Returns:
+        Array of shape ``(...)``.
+    """
     return np.asarray(_compute_area(table, SECOND) - _compute_area(table, FIRST))
 
 

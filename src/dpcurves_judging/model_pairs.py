@@ -108,7 +108,11 @@ class ModelPair(CountedNumbers):
         return self.value("auc difference")
 
     def _number_titles(self) -> list[str]:
-        """Return the name of each number for readers, with the name of its model."""
+        """Return the name of each number for readers, with the name of its model.
+
+        Returns:
+            Titles in the order of the numbers.
+        """
         titles = []
         for name in self._statistics:
             statistic, _, model = name.partition(", ")
@@ -238,17 +242,32 @@ class ModelPairQuestion(TableQuestion):
         return (2,) if self.releases != 2 else (1, 1)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return by name the metrics of each model, and their differences, first minus second."""
+        """Return by name the metrics of each model, and their differences, first minus second.
+
+        Returns:
+            ``METRIC difference``, ``METRIC, first`` and ``METRIC, second`` for each metric.
+        """
         statistics = dict[str, Statistic]()
         grids = self._coarsen_grids()
         for name, compute in _make_readings(grids, self.thresholds).items():
 
             def compute_for_side(tables: Tables, side: int, compute: Any = compute) -> FloatArray:
-                """Return the number of the model with index `side` (0 first, 1 second)."""
+                """Return the number of the model with index `side` (0 first, 1 second).
+
+                Args:
+                    tables: Counts of one table of both scores, or of two tables.
+                    side: Index of the model, 0 or 1.
+                    compute: Metric, a function of the counts along one score and the index of the model.
+                """
                 return np.asarray(compute(_sum_to_margins(tables)[side], side))
 
             def compute_difference(tables: Tables, compute_for_model: Any = compute_for_side) -> FloatArray:
-                """Return the statistic of the first model minus the statistic of the second model."""
+                """Return the statistic of the first model minus the statistic of the second model.
+
+                Args:
+                    tables: Counts of one table of both scores, or of two tables.
+                    compute_for_model: Function of the tables and the index of the model.
+                """
                 return np.asarray(compute_for_model(tables, 0) - compute_for_model(tables, 1))
 
             least = -np.inf if name.startswith("net") else 0.0
@@ -299,7 +318,7 @@ class ModelPairQuestion(TableQuestion):
         return collect_by_category(self.by, (ModelPair(design, evidence, privacy) for evidence in evidence_by_category))
 
     def _coarsen_grids(self) -> tuple[Grid, Grid]:
-        """Return the grids of both scores, with neighbouring cells merged to `cells` cells."""
+        """Return the grids of the first and the second score, with neighbouring cells merged to `cells` cells."""
         return coarsen_grid(self.grid, self.cells), coarsen_grid(self.grid_of_second, self.cells)
 
     def __str__(self) -> str:
@@ -373,7 +392,11 @@ def coarsen_grid(grid: Grid, cells: int | None) -> Grid:
 
 
 def _sum_to_margins(tables: Tables) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of both classes along each score, shape (..., 2, cells) each."""
+    """Return the counts of both classes along each score, shape (..., 2, cells) each.
+
+    Args:
+        tables: One table of shape ``(..., 2, cells, cells)``, or two of shape ``(..., 2, cells)``.
+    """
     if len(tables) == 2:
         return tables[0], tables[1]
     return tables[0].sum(axis=-1), tables[0].sum(axis=-2)

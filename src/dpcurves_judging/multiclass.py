@@ -286,6 +286,9 @@ def _compute_micro_auc(tables: Tables) -> FloatArray:
     """Return the area under the ROC curve over all pairs of record and class, shape (...).
 
     A pair is positive if the record is of the class; the score of a pair is the record's score of the class.
+
+    Args:
+        tables: Counts by class and cell of a score, one table for each class.
     """
     sides = zip(*(_split_against_rest(table, index) for index, table in enumerate(tables)), strict=True)
     negative, positive = (np.sum(np.broadcast_arrays(*side), axis=0) for side in sides)
@@ -320,12 +323,22 @@ def _compute_accuracy(table: FloatArray) -> FloatArray:
 
 
 def _compute_cell_accuracy(tables: Tables, cell: int) -> FloatArray:
-    """Return the share of right predictions among the records in one cell of confidence, shape (...)."""
+    """Return the share of right predictions among the records in one cell of confidence, shape (...).
+
+    Args:
+        tables: Counts; the last table has true class, predicted class and cell of confidence as last axes.
+        cell: Index of the cell.
+    """
     return _compute_accuracy(tables[-1][..., cell : cell + 1])
 
 
 def _compute_recall(tables: Tables, index: int) -> FloatArray:
-    """Return the share of right predictions among the records of one true class, shape (...)."""
+    """Return the share of right predictions among the records of one true class, shape (...).
+
+    Args:
+        tables: Counts; the last table has true class, predicted class and cell of confidence as last axes.
+        index: Index of the class.
+    """
     of_class = tables[-1][..., index, :, :]
     return divide_counts(of_class[..., index, :].sum(axis=-1), of_class.sum(axis=(-2, -1)))
 
@@ -401,7 +414,14 @@ class OrdinalClassesQuestion(TableQuestion):
         }
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table of counts by class and cell of the score."""
+        """Ask for one table of counts by class and cell of the score.
+
+        Args:
+            setting: Without effect: the table is the same for any loss.
+
+        Returns:
+            A generator of queries that returns an `OrdinalClasses`, or one for each category of `by`.
+        """
         return ask_one_table(
             OrdinalClasses,
             self,

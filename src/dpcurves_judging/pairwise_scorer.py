@@ -209,7 +209,11 @@ class PairwiseScorer(CountedNumbers):
         return fit_least_squares(self.question.sums(self.evidence[1:]))
 
     def _arrays(self) -> Mapping[str, object]:
-        """Return the arrays of the JSON document: the numbers, and the coefficients by feature."""
+        """Return the arrays of the JSON document: the numbers, and the coefficients by feature.
+
+        Returns:
+            ``numbers`` by name, and ``coefficients`` by feature.
+        """
         return {**super()._arrays(), "coefficients": self.coefficients}
 
 
@@ -430,7 +434,11 @@ class PairwiseScorerQuestion(TableQuestion):
 
 
 def _list_pairs(features: int) -> Any:
-    """Return an iterator over pairs (i, j) of feature indices with i at most j."""
+    """Return an iterator over pairs (i, j) of feature indices with i at most j.
+
+    Args:
+        features: Number of features.
+    """
     return combinations_with_replacement(range(features), 2)
 
 
@@ -449,7 +457,14 @@ def _scale_feature(feature: NumericColumn, power: int = 1) -> Power:
 
 def _compute_held_out_auc(tables: Tables) -> FloatArray:
     """Return the share of correctly ordered pairs of a negative and a positive in the same fold; ties count one
-    half."""
+    half.
+
+    Args:
+        tables: One table of shape ``(..., 2, folds, cells)``, negatives first.
+
+    Returns:
+        Array of shape ``(...)``.
+    """
     negative, positive = np.moveaxis(tables[0], -3, 0)
     negatives_below = np.cumsum(negative, axis=-1) - negative / 2
     pairs = (negative.sum(axis=-1) * positive.sum(axis=-1)).sum(axis=-1)

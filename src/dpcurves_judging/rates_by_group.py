@@ -158,7 +158,11 @@ class GroupRates(ScoresByCategory):
         return [scores.confusion(self.threshold) for scores in self.values()]
 
     def values_of(self, number: str) -> FloatArray:
-        """Return a rate or a metric of each group, of shape ``(groups,)``; NaN where it is not known."""
+        """Return a rate or a metric of each group, of shape ``(groups,)``; NaN where it is not known.
+
+        Args:
+            number: Short name of a rate or a metric, one of `numbers`.
+        """
         level = adjust_level(len(self), KNOWN_LEVEL)  # the level of the simultaneous intervals
         return np.array([estimate.value for estimate in self._measure_number(number, level, population=False)])
 
@@ -408,7 +412,12 @@ class GroupRates(ScoresByCategory):
 
     @classmethod
     def _from_document(cls, document: display.CurveDocument, kind: type[Any] | None) -> Self:
-        """Return the rates from a parsed JSON document."""
+        """Return the rates from a parsed JSON document.
+
+        Args:
+            document: JSON document of the result.
+            kind: Class that all curves must have; None: any class.
+        """
         by_category = super()._from_document(document, kind)
         return cls(by_category.columns, dict(by_category), float(document.question["threshold"]))
 
@@ -460,7 +469,12 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return f"a band or interval of each of the {len(self)} groups: all hold together at {level ** len(self):.3g}"
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
-        """Return the columns of all curves, one below the other; with a `level`, with simultaneous intervals."""
+        """Return the columns of all curves, one below the other; with a `level`, with simultaneous intervals.
+
+        Args:
+            level: Level of the intervals of all categories together; None: without intervals.
+            population: If True, the intervals are for the population.
+        """
         return super().to_frame(level=self._adjust_level(level), population=population)
 
     def _adjust_level(self, level: float | None) -> float | None:

@@ -310,9 +310,17 @@ def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random
 
 
 def _compute_narrowing(level: LevelReports, answers: IntArray) -> FloatArray:
-    """Return the factor by which independent tallies are scaled to get the variance of dependent ones.
+    """Return the factor by which deviations of independent tallies are scaled to get the variance of tallies whose sum
+    is known.
 
     See `LevelReports.find_debiased_variance`.
+
+    Args:
+        level: The level of the tree.
+        answers: Number of reports whose true answer is each of the answers.
+
+    Returns:
+        A factor for each answer, of the shape of `answers`.
     """
     shares = answers / level.reports
     dependent, independent = (
@@ -458,7 +466,9 @@ class AggregatedReports(NoisySums):
         return self.rows * sum(len(level.starts) for level in self.levels) + self.whole * len(self.levels)
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the expected tallies of answers that are true for no person, rounded."""
+        """Return the expected tallies of answers that are true for no person, rounded: of all intervals, level by
+        level, then of missing values.
+        """
         tallies = [np.full(self.rows * len(level.starts), round(level.expected_false_support)) for level in self.levels]
         missing = [round(level.expected_false_support) for level in self.levels] if self.whole else []
         return (*np.concatenate(tallies).tolist(), *missing)
@@ -568,7 +578,14 @@ class AggregatedReports(NoisySums):
         return np.maximum(row - self.people * share * (1 - share), 0.0)
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
-        """Return the mean of `prefix_variances`; fast if there are few different intervals."""
+        """Return the mean of `prefix_variances`; fast if there are few different intervals.
+
+        Args:
+            total_is_public: Without effect: the number of people is known if the distribution covers all rows.
+
+        Returns:
+            The variance, in squared people, at least 0.
+        """
         mean = self.nested_distribution.mean_prefix_variance(self.whole)
         share = np.arange(1, self.cells) / (self.cells * self.rows)
         is_sampled = self.whole and not self.about_all and self.cells > 1
@@ -640,7 +657,7 @@ class AggregatedReports(NoisySums):
 
     @property
     def _precisions(self) -> list[float]:
-        """Reciprocal variances of the counts of missing values, for a true count of 0."""
+        """Reciprocal variances of the counts of missing values, for a true count of 0, by level with reports."""
         return [1 / self._find_count_variance(level, 0.0) for level in self.reported_levels]
 
     @property
@@ -652,13 +669,26 @@ class AggregatedReports(NoisySums):
         return np.append(np.full(cells, 1 / cells), 0.0)
 
     def sum_over_answers(self, level: LevelReports, cells: Any) -> Any:
-        """Sum cells over the answers of a level: (..., all cells, missing) to (..., answers)."""
+        """Sum cells over the answers of a level: (..., all cells, missing) to (..., answers).
+
+        Args:
+            level: The level of the tree.
+            cells: Numbers of the cells, the rows one after the other, followed by the missing people.
+        """
         table = cells[..., :-1].reshape(*cells.shape[:-1], self.rows, self.cells)
         sums = np.add.reduceat(table, level.first_cells, axis=-1)
         return np.concatenate([sums.reshape(*cells.shape[:-1], -1), cells[..., -1:]], axis=-1)
 
     def _find_count_variance(self, level: LevelReports, share: float) -> float:
-        """Return the variance of a debiased count of all people, from a sample with replacement, or from everyone."""
+        """Return the variance of a debiased count of all people, from a sample with replacement, or from everyone.
+
+        Args:
+            level: The level of the tree.
+            share: True share of the people who give the answer.
+
+        Returns:
+            The variance, in squared people.
+        """
         sampled = 0.0 if self.about_all else share
         report_variance = float(level.find_debiased_variance(share, sum_is_known=self.whole)) + sampled
         return self.people**2 / level.reports * report_variance
@@ -693,7 +723,14 @@ class AggregatedReports(NoisySums):
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """Return the noise by source, as `IntervalSums.noise_by_source`, as if debiased counts were independent."""
+        """Return the noise by source, as `IntervalSums.noise_by_source`, as if debiased counts were independent.
+
+        Args:
+            total: Without effect: the number of people is known if the distribution covers all rows.
+
+        Returns:
+            Changes of the cells, ``(values, rows, cells)``.
+        """
         return self.nested_distribution.noise_by_source(self._known_total)
 
     def randomised_answers(self, values: Sequence[int]) -> DebiasedReports | None:
@@ -711,6 +748,10 @@ class AggregatedReports(NoisySums):
     def count_missing_and_present(self, values: Sequence[int], total: int | None) -> tuple[float, float] | None:
         """Return the estimated numbers of people without and with a value; None if the distribution covers some rows
         only.
+
+        Args:
+            values: The released values.
+            total: Without effect: the number of people is known from the reports.
         """
         if not self.whole:
             return None
@@ -718,11 +759,20 @@ class AggregatedReports(NoisySums):
         return missing, self.people - missing
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return a release as plain objects. The levels already describe missing values."""
+        """Return a release as plain objects. The levels already describe missing values.
+
+        Args:
+            values: The released values.
+            total: Public number of people; None if it is private.
+        """
         return {**NoisySums.to_json(self, values, total), "missing": None}
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the fields that are stored with a release; `about_all` only if it is true."""
+        """Return the fields that are stored with a release; `about_all` only if it is true.
+
+        Returns:
+            ``tallied`` with the levels, ``whole``, and perhaps ``about_all``.
+        """
         fields = {"tallied": STORED.encode(self.levels), "whole": self.whole}
         return {**fields, "about_all": True} if self.about_all else fields
 
@@ -750,7 +800,12 @@ class AggregatedReports(NoisySums):
 
 
 def _compute_same_interval_probability(starts: range | tuple[int, ...], cells: int) -> float:
-    """Return the probability that three uniform positions lie in one interval."""
+    """Return the probability that three uniform positions lie in one interval.
+
+    Args:
+        starts: First cell of each interval, rising, from 0.
+        cells: Number of cells.
+    """
     if isinstance(starts, range):
         return ((len(starts) - 1) * starts.step**3 + (cells - starts[-1]) ** 3) / cells**3
     return float(((np.diff(np.append(starts, cells)) / cells) ** 3).sum())

@@ -147,7 +147,11 @@ class Collection:
             self.add(b"".join(batch))
 
     def _add_batch(self, records: ReportBatch) -> None:
-        """Count the valid reports of new people in a batch, and add to the counters of refused and repeated ones."""
+        """Count the valid reports of new people in a batch, and add to the counters of refused and repeated ones.
+
+        Args:
+            records: Consecutive records of a file.
+        """
         batches, is_valid = self._tables.sort_by_level(self.task.expand_messages(records))
         all_valid = bool(is_valid.all())
         self.refused += records.damaged_count + int(len(is_valid) - is_valid.sum())
@@ -197,7 +201,11 @@ class Collection:
 
 
 def _split_batches(reports: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Yield lists of up to `BATCH_REPORTS` reports."""
+    """Yield lists of up to `BATCH_REPORTS` reports.
+
+    Args:
+        reports: Reports of any number of people.
+    """
     iterator = iter(reports)
     while batch := list(islice(iterator, BATCH_REPORTS)):
         yield batch
@@ -267,7 +275,11 @@ class SortedNameSet:
 
 
 def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
-    """Return the indices that sort numbers, stable for the few equal ones."""
+    """Return the indices that sort numbers, stable for the few equal ones.
+
+    Args:
+        numbers: Numbers, of shape ``(n,)``.
+    """
     order = np.argsort(numbers)
     ordered = numbers[order]
     if np.any(ordered[1:] == ordered[:-1]):
@@ -322,7 +334,9 @@ class Inviter:
             pass
         if key is None:
             raise InvalidArgument(
-                "invitation_key", "the file holds no Ed25519 private key without a password; name the key"
+                "invitation_key",
+                "the file holds no Ed25519 private key, or it is protected by a password; name the file that "
+                "`local task` made",
             )
         return cls(key)
 

@@ -219,7 +219,11 @@ def _parse_number(value: Any) -> float:
 
 
 def _to_float(value: Any) -> float:
-    """SECRET: return a number as a float; infinity with its sign if it is too large."""
+    """SECRET: return a number as a float; infinity with its sign if it is too large.
+
+    Args:
+        value: SECRET. Number of any type that converts to a float.
+    """
     try:
         return float(value)
     except OverflowError:
@@ -385,7 +389,11 @@ class ReportMemo:
 
     @classmethod
     def from_path(cls, path: str | Path) -> ReportMemo:
-        """Return the memo in the file of this name, which need not exist yet."""
+        """Return the memo in the file of this name, which need not exist yet.
+
+        Args:
+            path: Path of the file.
+        """
         return cls(Path(path))
 
     def load_or_create(self, task: str, person: str, make_report: Callable[[], bytes]) -> bytes:

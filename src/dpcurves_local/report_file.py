@@ -62,14 +62,26 @@ def names_to_numbers(names: Octets) -> Numbers:
 
 
 def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
-    """Return the pseudonyms ``(people, 8)`` with the bit that marks random ones set or cleared."""
+    """Return the pseudonyms ``(people, 8)`` with the bit that marks random ones set or cleared.
+
+    Args:
+        names: Pseudonyms as bytes, of shape ``(people, 8)``.
+        drawn: Whether the pseudonyms are random.
+
+    Returns:
+        Changed copies, of the same shape.
+    """
     numbers = names_to_numbers(names)
     numbers = numbers | RANDOM_PSEUDONYM if drawn else numbers & ~RANDOM_PSEUDONYM
     return numbers.astype(f"<u{PSEUDONYM_SIZE}").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
 
 def has_drawn_names(names: Octets) -> bool:
-    """Return True if any pseudonym is random, so that the same person has a different one in another round."""
+    """Return True if any pseudonym is random, so that the same person has a different one in another round.
+
+    Args:
+        names: Pseudonyms as bytes, of shape ``(people, 8)``.
+    """
     return bool((names_to_numbers(names) & RANDOM_PSEUDONYM).any())
 
 
@@ -256,7 +268,12 @@ class ReportFormat:
         return np.concatenate([heads, self._append_checksums(names, messages)], axis=1).tobytes()
 
     def _append_checksums(self, names: Octets, messages: Octets) -> Octets:
-        """Return one record per person: name hash, message and checksum, ``(people, record_size)`` bytes."""
+        """Return one record per person: name hash, message and checksum, ``(people, record_size)`` bytes.
+
+        Args:
+            names: Pseudonyms as bytes, of shape ``(people, 8)``.
+            messages: Message of each person, of shape ``(people, message_octets)``.
+        """
         content = np.concatenate([names, messages], axis=1)
         checks = self._compute_checksums(content).astype("<u4").view(np.uint8).reshape(-1, CHECKSUM_SIZE)
         return np.concatenate([content, checks], axis=1)
@@ -316,6 +333,10 @@ class ReportFormat:
         """Return the number of records that a header announces.
 
         None if `position` has no complete header of this task, or its checksum is wrong.
+
+        Args:
+            view: Bytes of a file, or of a part of it.
+            position: Index of the header's first byte.
         """
         header = bytes(view[position : position + len(self.header_prefix) + COUNT_SIZE])
         count = int.from_bytes(header[len(self.header_prefix) : len(self.header_prefix) + 4], "little")
@@ -390,13 +411,23 @@ class ReportFormat:
 
     @cached_property
     def _checksum_weights(self) -> NDArray[np.uint32]:
-        """The odd weights of the bytes in a record's checksum, which depend on the task."""
+        """The odd weights of the bytes in a record's checksum, which depend on the task, of shape ``(8 +
+        message_octets,)``.
+        """
         source = Randomness.from_key(self.task * 2, "checks")
         return source.sample_words(PSEUDONYM_SIZE + self.message_octets).astype(np.uint32) | np.uint32(1)
 
 
 def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the checksum of each row: the first weight plus each byte times its weight, modulo 2**32."""
+    """Return the checksum of each row: the first weight plus each byte times its weight, modulo 2**32.
+
+    Args:
+        content: Rows of bytes, of shape ``(rows, octets)``.
+        weights: Weight of each byte, of shape ``(octets,)``.
+
+    Returns:
+        Array of shape ``(rows,)``.
+    """
     return np.asarray((content.astype(np.uint32) * weights).sum(axis=1, dtype=np.uint32) + weights[0])
 
 

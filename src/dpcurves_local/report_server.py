@@ -200,6 +200,9 @@ class ReportStore:
         """Write bytes at the end of the valid part of the file, and sync.
 
         Raises `OSError`; the file is then cut back to its earlier length, if the disk allows it.
+
+        Args:
+            content: Bytes of whole records; empty: nothing is done.
         """
         if not content:
             return
@@ -500,12 +503,21 @@ class ReportReceiver:
         return json.dumps({"new": new_count, "known": accepted_count - new_count, "refused": invalid_count}).encode()
 
     def _store_reports(self, batches: Sequence[tuple[Octets, Octets]]) -> int:
-        """Write names and messages to the disk; return how many names were new."""
+        """Write names and messages to the disk; return how many names were new.
+
+        Args:
+            batches: Names and messages of each request, at least one.
+        """
         names, messages = zip(*batches, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
 
     def _count_refused(self, wrong: int, repeated: int) -> None:
-        """Add to the numbers of refused and of repeated reports, from any thread."""
+        """Add to the numbers of refused and of repeated reports, from any thread.
+
+        Args:
+            wrong: Number of refused reports.
+            repeated: Number of reports of people who had a report already.
+        """
         with self._lock:
             self.refused += wrong
             self.repeated += repeated

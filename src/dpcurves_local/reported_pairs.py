@@ -147,7 +147,7 @@ class PairForm:
 
     @property
     def doubly_centred_diagonal(self) -> FloatArray:
-        """Diagonal of `doubly_centred_kernel`."""
+        """Diagonal of `doubly_centred_kernel`, of shape ``(answers,)``."""
         rows = self.kernel.mean(axis=1)
         columns = self.kernel.mean(axis=0)
         return np.asarray(np.diag(self.kernel) - columns - rows + rows.mean())

@@ -99,7 +99,11 @@ class TwoRoundArea(UStatistic):
 
 
 def _describe_losses(area: TwoRoundArea) -> str:
-    """Return the line about the loss of a person who reported in one round and of one who reported in both."""
+    """Return the line about the loss of a person who reported in one round and of one who reported in both.
+
+    Args:
+        area: Area under a ROC curve from two rounds, with both losses.
+    """
     derivation = "exact, given the published curve" if area.is_exact else "an upper bound: the sum of both rounds"
     if area.repeats_refused:
         return (
@@ -483,6 +487,9 @@ def publish(collection: Collection, first_class: FirstClass, people: int, *, nam
 
 def read_task(path: str | Path) -> Task:
     """Return the task in a file, of a single round or of a second round.
+
+    Args:
+        path: Path of the JSON file.
 
     Raises:
         ValueError: the file cannot be read, or does not contain a task.

@@ -229,7 +229,7 @@ class PublicCoinResponses:
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
-        """The Hadamard response of each level."""
+        """The Hadamard response of each level, from coarse to fine."""
         randomisers = find_randomisers(self.plan.distribution.require_type(AggregatedReports), self.plan.loss)
         return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
 
@@ -388,13 +388,26 @@ class Task(Document):
         """Return the complete messages of a batch of reports.
 
         With public coins, level and index are not sent: they follow from the pseudonyms, and are added here.
+
+        Args:
+            records: Consecutive records of a file.
+
+        Returns:
+            Array of shape ``(records, octets)``.
         """
         if self._public_coins is None:
             return records.messages
         return self._public_coins.expand_messages(records.names, records.messages)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
-        """Return a mask of the pseudonyms that reported in an earlier round: all False for a task of a single round."""
+        """Return a mask of the pseudonyms that reported in an earlier round: all False for a task of a single round.
+
+        Args:
+            names: Pseudonyms as bytes, of shape ``(people, 8)``.
+
+        Returns:
+            Array of shape ``(people,)``.
+        """
         return np.zeros(len(names), dtype=np.bool_)
 
     def randomize(

@@ -107,7 +107,9 @@ def plan_reports(query: Query, loss: PrivacyLoss, adjacency: Adjacency, coins: C
         )
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery(
-            "adjacency", "must be replace-one with one value of each person, because the number of people is public"
+            "adjacency",
+            "must be replace-one with one value of each person, because the number of people is public; take "
+            "adjacency=dp.REPLACE_ONE, and ask each person for one value",
         )
     if prod(query.shape) > MOST_CELLS:
         raise UnsupportedQuery(
@@ -223,7 +225,12 @@ class _LevelTable(NamedTuple):
 
 
 def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
-    """Return the cells in an interval of each level, from coarse to fine, in powers of one number."""
+    """Return the cells in an interval of each level, from coarse to fine, in powers of one number.
+
+    Args:
+        cells: Number of cells of the axis.
+        levels: Number of levels that are wanted; fewer are returned if there are too few cells.
+    """
     fan = next(fan for fan in range(2, cells + 2) if fan**levels >= cells)
     return tuple(fan**power for power in reversed(range(levels)) if fan**power < cells or power == 0)
 
@@ -231,7 +238,10 @@ def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
 def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> AggregatedReports:
     """Return the distribution of a tree with intervals of these widths, if each person reports about one level.
 
-    `tilt` is the ratio in which people are divided among successive levels.
+    Args:
+        table: Cells, people and loss.
+        widths: Cells in an interval of each level, from coarse to fine.
+        tilt: Ratio in which people are divided among successive levels.
     """
     reports = _split_people(table.people, len(widths), tilt)
     levels = (_build_level(table, width, count) for width, count in zip(widths, reports, strict=True))
@@ -289,6 +299,13 @@ def _predict_error(distribution: AggregatedReports, use: CountUse) -> float:
     """Return the variance that `use` minimises.
 
     It is the mean variance of prefix counts, the variance of their mean, or the variance of a cell's count.
+
+    Args:
+        distribution: Planned distribution of the reports.
+        use: The counts that matter: a mean of prefixes (an area), prefixes, or cells.
+
+    Returns:
+        The variance, in squared people.
     """
     if use is CountUse.AREA:
         return distribution.area_variance()
@@ -450,7 +467,15 @@ def make_messages(plan: Plan, slots: IntArray, randomness: Randomness) -> Report
 
 
 def count_message_octets(plan: Plan) -> int:
-    """Return the length of a message in bytes, equal for all messages."""
+    """Return the length of a message in bytes, equal for all messages.
+
+    Args:
+        plan: Plan of the local model.
+
+    Returns:
+        The length. A message about one level begins with a byte for the level; a message about all levels holds a
+        report for each.
+    """
     lengths = [randomiser.octets for randomiser in _find_plan_randomisers(plan)]
     return sum(lengths) if plan.distribution.require_type(AggregatedReports).about_all else 1 + max(lengths)
 
@@ -486,7 +511,14 @@ class ReportAggregator:
         self._about_all = plan.distribution.require_type(AggregatedReports).about_all
 
     def mark_valid_messages(self, messages: Reports) -> BoolArray:
-        """Return a mask of the rows ``(rows, octets)`` that are valid messages under this plan."""
+        """Return a mask of the rows ``(rows, octets)`` that are valid messages under this plan.
+
+        Args:
+            messages: Messages as rows of bytes, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
         return self.sort_by_level(messages)[1]
 
     def add_messages(self, messages: Reports) -> None:
@@ -514,6 +546,10 @@ class ReportAggregator:
     def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
         """Add the reports that `sort_by_level` returned to the tallies, where `counted` is True for their row; these
         must be valid.
+
+        Args:
+            about: The reports of each level, with their rows.
+            counted: True for each message that is counted, of shape ``(rows,)``.
         """
         for number, (randomiser, (rows, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
             is_counted = counted[rows]
@@ -522,7 +558,14 @@ class ReportAggregator:
             self.reports[number] += len(selected)
 
     def _split_all_levels(self, messages: Reports) -> list[LevelBatch]:
-        """Return the reports of each level from messages that hold one about every level."""
+        """Return the reports of each level from messages that hold one about every level.
+
+        Args:
+            messages: Messages as rows of bytes, with the reports of all levels one after the other.
+
+        Returns:
+            A batch for each level, with all rows.
+        """
         level_messages = np.split(messages, np.cumsum([randomiser.octets for randomiser in self._ways])[:-1], axis=1)
         return [LevelBatch(slice(None), reports, np.True_) for reports in level_messages]
 
@@ -581,6 +624,10 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
     """Return the plan with the actual number of people at each level. The senders are public, so these numbers are,
     too.
 
+    Args:
+        plan: Plan of the local model, made for a planned number of people.
+        reports: Number of people who reported about each level.
+
     Raises:
         ValueError: there are no people.
     """
@@ -595,7 +642,11 @@ def adjust_plan(plan: Plan, reports: Sequence[int]) -> Plan:
 
 
 def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level of a plan."""
+    """Return the randomiser of each level of a plan, from coarse to fine.
+
+    Args:
+        plan: Plan of the local model.
+    """
     return find_randomisers(plan.distribution.require_type(AggregatedReports), plan.loss)
 
 

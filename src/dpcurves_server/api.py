@@ -41,7 +41,14 @@ from .services import Services
 
 
 def dataset_to_json(dataset: Dataset) -> dict[str, Any]:
-    """Return the public facts of a dataset as a JSON object: its schema, its unit and its cap."""
+    """Return the public facts of a dataset as a JSON object: its schema, its unit and its cap.
+
+    Args:
+        dataset: Registered version of a data set.
+
+    Returns:
+        Object of name, version, columns, unit and budget; unknown numbers are null.
+    """
     account = dataset.account
     return {
         "name": dataset.name, "version": dataset.version, "relation": dataset.relation.value,
@@ -73,7 +80,14 @@ def project_to_json(services: Services, who: Principal, name: str) -> dict[str, 
 
 
 def remaining_to_json(remaining: MemberBalance | None) -> dict[str, Any] | None:
-    """Return the remaining budgets of dataset, project and analyst as a JSON object; None if no allowance was set."""
+    """Return the remaining budgets of dataset, project and analyst as a JSON object; None if no allowance was set.
+
+    Args:
+        remaining: What an analyst may still spend.
+
+    Returns:
+        Smallest remaining amount under ``left``; the balances under ``dataset``, ``project`` and ``analyst``.
+    """
     if remaining is None:
         return None
     balances: dict[str, Balance | AllowanceBalance] = {
@@ -88,7 +102,14 @@ def remaining_to_json(remaining: MemberBalance | None) -> dict[str, Any] | None:
 
 
 def balance_to_json(balance: Balance | AllowanceBalance) -> dict[str, Any]:
-    """Return the limit, the spent and the remaining part of a budget as a JSON object."""
+    """Return the limit, the spent and the remaining part of a budget as a JSON object.
+
+    Args:
+        balance: Balance of an account, or of a project's or an analyst's allowance in it.
+
+    Returns:
+        Amounts under ``limit``, ``spent`` and ``left``.
+    """
     limit = balance.account.limit if isinstance(balance, Balance) else balance.limit
     return {
         "limit": amount_to_json(limit),
@@ -98,7 +119,11 @@ def balance_to_json(balance: Balance | AllowanceBalance) -> dict[str, Any]:
 
 
 def amount_to_json(amount: Amount) -> dict[str, str]:
-    """Return an amount as a JSON object: its digits and its currency."""
+    """Return an amount as a JSON object: its digits and its currency.
+
+    Args:
+        amount: Amount of privacy budget.
+    """
     return {"amount": amount.digits, "currency": amount.currency.value}
 
 
@@ -108,6 +133,9 @@ def asked_question_to_json(who: Principal, asked: AskedQuestion) -> dict[str, An
     Args:
         who: The caller.
         asked: The question.
+
+    Returns:
+        Object of the question, its loss, time, state and refusal; hidden names are null.
     """
     asked = redact_question(who, asked)
     return {
@@ -124,6 +152,10 @@ def plan_to_json(who: Principal, question_plan: QuestionPlan) -> dict[str, Any]:
     Args:
         who: The caller.
         question_plan: The plan, which lists earlier answers to the same question, too.
+
+    Returns:
+        Object of loss, price, rounds and notes; ``left`` has the remaining budget, ``asked`` an earlier question of
+        the project or null.
     """
     earlier = question_plan.earlier_question
     return {
@@ -143,6 +175,9 @@ def model_to_json(model: StoredModel) -> dict[str, Any]:
 
 def statement_to_json(statement: Statement) -> dict[str, Any]:
     """Return every charge of an account as a JSON object, with the account's allowances.
+
+    Args:
+        statement: Account with its charges and allowances.
 
     Returns:
         JSON object: data set, budget (`cap`), spent and left, `grants` (charges in order) and `allowances`.
@@ -167,7 +202,11 @@ def statement_to_json(statement: Statement) -> dict[str, Any]:
 
 
 def _round_to_json(planned: PlannedRound) -> dict[str, Any]:
-    """Return a planned round as a JSON object. An error that is not finite becomes null."""
+    """Return a planned round as a JSON object. An error that is not finite becomes null.
+
+    Args:
+        planned: Planned round of a question: one query with its loss and expected error.
+    """
     return {
         "query": planned.query, "loss": loss_to_json(planned.loss), "made_by": planned.made_by,
         "error": planned.error if isfinite(planned.error) else None,
@@ -267,7 +306,8 @@ def require_plain(value: Any) -> None:
         if part_count > most_message_parts:
             raise ProtocolError(
                 "message",
-                f"a message may have at most {most_message_parts} numbers, texts and objects; send less at a time",
+                f"a message may have at most {most_message_parts} numbers, texts and objects; send fewer columns, "
+                "edges or questions in one request",
             )
         for item in level:
             if isinstance(item, str) and not _is_storable_text(item):
@@ -316,7 +356,11 @@ def authenticate_principal(request: Request) -> Principal:
 
 
 def find_services(request: Request) -> Services:
-    """Return the server's services (a dependency of routes)."""
+    """Return the server's services (a dependency of routes).
+
+    Args:
+        request: Any request to the server.
+    """
     services: Services = request.app.state.front.services
     return services
 

@@ -108,7 +108,11 @@ class AuditLog:
 
 
 def event_to_json(entry: EventEntry) -> dict[str, object]:
-    """Return a log entry as an object for JSON: number of the entry, time, actor, action, subject and dataset."""
+    """Return a log entry as an object for JSON: number of the entry, time, actor, action, subject and dataset.
+
+    Args:
+        entry: Entry of the log.
+    """
     event = entry.event
     return {
         "entry": entry.entry, "when": entry.when, "actor": event.actor, "action": event.action,

@@ -88,6 +88,9 @@ class Authenticator:
     def _authenticate_session(self, request: Request) -> Principal | None:
         """Return who signed in with the session cookie; None without a valid one.
 
+        Args:
+            request: The request.
+
         Raises:
             ProtocolError: A request with side effects lacks the session's CSRF token.
         """

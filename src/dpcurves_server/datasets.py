@@ -265,7 +265,7 @@ class Datasets:
 
         The account is created in the ledger if it does not exist. It stays there if the relation is refused afterwards.
 
-        Arguments:
+        Args:
             who: The machine (the operator's command line); no person may register datasets over the network.
             account: The budget account, with privacy unit and cap (largest total loss). If the people are the same, it
                 must be the previous version's.
@@ -297,6 +297,9 @@ class Datasets:
 
         def insert_version(connection: Connection) -> Row[Any]:
             """Store the next version of the data set, and return its row.
+
+            Args:
+                connection: Connection in the write transaction.
 
             Raises:
                 ProtocolError: the relation to the people of the earlier version does not fit the version or the
@@ -419,13 +422,22 @@ class Datasets:
 
 
 def _find_latest(connection: Connection, name: str) -> Row[Any] | None:
-    """Return the database row of the current (highest) version of a dataset; None if no dataset has the name."""
+    """Return the database row of the current (highest) version of a dataset; None if no dataset has the name.
+
+    Args:
+        connection: Connection in a transaction.
+        name: Name of the data set.
+    """
     query = select(DATASETS).where(DATASETS.c.name == name).order_by(DATASETS.c.version.desc())
     return connection.execute(query).first()
 
 
 def _require_latest(connection: Connection, name: str) -> Row[Any]:
     """Return the database row of the newest version of a data set.
+
+    Args:
+        connection: Connection in a transaction.
+        name: Name of the data set.
 
     Raises:
         ProtocolError: no data set has this name (status 404).
@@ -438,6 +450,11 @@ def _require_latest(connection: Connection, name: str) -> Row[Any]:
 
 def _require_version(connection: Connection, name: str, version: int | None) -> Row[Any]:
     """Return the database row of a version of a data set; for None, of the newest version.
+
+    Args:
+        connection: Connection in a transaction.
+        name: Name of the data set.
+        version: Number of the version, from 1; None selects the newest.
 
     Raises:
         ProtocolError: the data set or this version does not exist (status 404).

@@ -126,7 +126,7 @@ def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] |
     The generator has a fixed public seed, so equal arguments give equal tables. Columns without a declared range have
     values from 0 to 100, dates of the five years from 2020 on, or the categories A, B and C.
 
-    Arguments:
+    Args:
         columns: The public schema.
         rows: The number of rows.
         names: Names of the columns to include; None: all. A column has the same values whichever other columns are
@@ -153,6 +153,11 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 
     Declared categories of mixed types become texts, because an Arrow column has one type. Columns of unknown range or
     unknown categories get made-up values.
+
+    Args:
+        column: Declared range or categories.
+        generator: Source of random numbers, which need not be secure: no record is involved.
+        rows: Number of values.
     """
     if isinstance(column, Categories):
         values = ["A", "B", "C"] if has_unknown_categories(column) else list(column.values)
@@ -189,7 +194,7 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
     The file is parsed in a child process with limits of 60 seconds and 3 GiB of address space. Columns that are not
     declared are dropped.
 
-    Arguments:
+    Args:
         table: Bytes of a CSV or Parquet file; Parquet is recognised by its first four bytes.
         columns: The public schema, each column of which the table must have exactly once.
 
@@ -376,7 +381,11 @@ def _number_type(declared: Declared) -> Any:
 
 
 def _is_number_type(kind: Any) -> bool:
-    """Return True if an Arrow type is of integers or floating-point numbers."""
+    """Return True if an Arrow type is of integers or floating-point numbers.
+
+    Args:
+        kind: Arrow data type.
+    """
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 

@@ -109,7 +109,13 @@ def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
 
 
 def _names_column(values: FieldValues, name: str, column: str) -> bool:
-    """Return True if the typed text of a field is this column or expression, alone or as ``column=categories``."""
+    """Return True if the typed text of a field is this column or expression, alone or as ``column=categories``.
+
+    Args:
+        values: Typed texts by field.
+        name: Name of the field; an unknown name gives False.
+        column: Column or expression.
+    """
     return any(column in (text.strip(), text.partition("=")[0].strip()) for text in values.get(name, ()))
 
 
@@ -127,11 +133,25 @@ def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
     names = {field.name for field in form.fields}
 
     def label_field(match: re.Match[str]) -> str:
-        """Return the label of the field that an option names."""
+        """Return the label of the field that an option names.
+
+        Args:
+            match: Match of an option, whose first group is the name without dashes.
+
+        Returns:
+            Label in quotation marks.
+        """
         return f"“{name_field(form, match[1].replace('-', '_'))}”"
 
     def label_other(match: re.Match[str]) -> str:
-        """Return a rule about two fields with the label of the other one."""
+        """Return a rule about two fields with the label of the other one.
+
+        Args:
+            match: Match of a rule: its first group is the text before the name, its second the name of the field.
+
+        Returns:
+            The matched text itself if the form has no field of this name.
+        """
         return f"{match[1]} “{name_field(form, match[2])}”" if match[2] in names else match[0]
 
     def title_question(match: re.Match[str]) -> str:

@@ -239,7 +239,7 @@ def name_field(form: Form, name: str) -> str:
 def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
     """Return the main inputs of a form, and the others.
 
-    Arguments:
+    Args:
         form: The form.
         columns: The public schema.
         models: Names of models of the project.
@@ -345,7 +345,12 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
 
 
 def _takes_expression(form: Form, field: Field) -> bool:
-    """Return True if an expression can replace the column of a field: numbers, or categories that it lists itself."""
+    """Return True if an expression can replace the column of a field: numbers, or categories that it lists itself.
+
+    Args:
+        form: Form of a type of question.
+        field: Field of the form.
+    """
     if field.name == "by":
         return True
     is_number = field.is_numeric_column or field.name in ("x", "y", "second", "observed")
@@ -400,28 +405,61 @@ def _is_range(field: Field) -> bool:
 
 
 def _default_cells(form: Form, field: Field) -> str:
-    """Return the number of cells of a range that has none."""
+    """Return the number of cells of a range that has none.
+
+    Args:
+        form: Form of a type of question.
+        field: Field of a range; its default may end with a number of cells.
+
+    Returns:
+        Digits as text: of the field's default, else usual for the type of question.
+    """
     return (field.default or "").rpartition(":")[2] or CELLS.get(form.command, USUAL_CELLS)
 
 
 def _find_column_field(form: Form, field: Field) -> str:
-    """Return the field that names the column of a range; an empty text if the form has none."""
+    """Return the field that names the column of a range; an empty text if the form has none.
+
+    Args:
+        form: Form of a type of question.
+        field: Field of a range.
+
+    Returns:
+        Name of the field.
+    """
     names = {member.name for member in form.fields if not _is_range(member)}
     return next((name for name in RANGES[field.name] if name in names), "")
 
 
 def _is_declared(form: Form, field: Field) -> bool:
-    """Return True if a field is filled with the declared values of another field's column."""
+    """Return True if a field is filled with the declared values of another field's column.
+
+    Args:
+        form: Form of a type of question.
+        field: Field of the form.
+    """
     return field.name in DECLARED or (field.name == "categories" and _counts_categories(form))
 
 
 def _counts_categories(form: Form) -> bool:
-    """Return True if the question counts the categories of its column, and does not split by them."""
+    """Return True if the question counts the categories of its column, and does not split by them.
+
+    Args:
+        form: Form of a type of question.
+    """
     return {field.name for field in form.fields} & {"column", "categories", "by"} == {"column", "categories"}
 
 
 def _find_label_column(form: Form, field: Field) -> str:
-    """Return the field that names the column of a label; an empty text if the form has none."""
+    """Return the field that names the column of a label; an empty text if the form has none.
+
+    Args:
+        form: Form of a type of question.
+        field: Field of a label.
+
+    Returns:
+        Name of the field.
+    """
     names = {member.name for member in form.fields}
     return next((name for name in LABEL_COLUMNS.get(field.name, ()) if name in names), "")
 
@@ -447,6 +485,10 @@ def _find_usual_label(column: Declared | None, default: str | None) -> Category 
 
     >>> [_find_usual_label(Categories("died", pair), "1") for pair in ((0, 1), ("No", "Yes"), ("early", "late"))]
     [1, 'Yes', None]
+
+    Args:
+        column: Declared column of the labels; None if none is chosen.
+        default: Default label of the option, as text; None if the option has no default.
     """
     if default is None:
         return ""
@@ -485,7 +527,12 @@ def _count_classes(column: Declared) -> int:
 
 
 def _is_label_column(form: Form, column: Declared) -> bool:
-    """Return True if a declared column has the classes that the question needs: two, or the listed ones."""
+    """Return True if a declared column has the classes that the question needs: two, or the listed ones.
+
+    Args:
+        form: Form of a type of question.
+        column: Declared column.
+    """
     if not isinstance(column, Categories):
         return form.command not in FEWEST_CLASSES and (column.lower, column.upper) == (0, 1)
     classes = len(column.values)
@@ -706,7 +753,11 @@ def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Map
 
 
 def _format_label(value: Category) -> str:
-    """Format a category as options parse it: quoted or marked as a number if the plain text is ambiguous."""
+    """Format a category as options parse it: quoted or marked as a number if the plain text is ambiguous.
+
+    Args:
+        value: Declared category: a text, a number or a truth value.
+    """
     if not isinstance(value, str) or value.startswith(DECLARED_NUMBER):
         return format_label(value)
     is_plain = value == value.strip() != "" and not set(value) & set(',"')
@@ -785,6 +836,9 @@ def _declared_bounds(
         field: Field of the range.
         values: Typed texts by field.
         declared: Declared columns by name.
+
+    Returns:
+        Lower and upper bound.
     """
     typed = values.get(_find_column_field(form, field), ())
     names = [strip_text(text, declared) for text in typed]

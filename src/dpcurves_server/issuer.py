@@ -92,14 +92,18 @@ class AuthorizationRequest:
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
-        """Return the SHA-256 of a label and the secret, in hexadecimal digits."""
+        """Return the SHA-256 of a label and the secret, in hexadecimal digits.
+
+        Args:
+            label: Purpose of the digits; other labels give independent digits.
+        """
         return sha256(f"{label}: {self.secret}".encode(errors="replace")).hexdigest()
 
 
 class Issuer:
     """An OpenID Connect provider, which authenticates people.
 
-    Arguments:
+    Args:
         url: The issuer URL, exactly as the provider states it: https, or on loopback.
         client: The credentials of this server.
 
@@ -140,7 +144,7 @@ class Issuer:
     def authenticate(self, request: AuthorizationRequest, redirect_uri: str, answer: Mapping[str, str]) -> str:
         """Return the subject that the provider has authenticated: its permanent identifier of a person.
 
-        Arguments:
+        Args:
             request: The authorization request of the browser.
             redirect_uri: The redirect URI of that request.
             answer: The query parameters of the redirect.
@@ -231,7 +235,11 @@ class Issuer:
         return facts
 
     def _fetch_keys(self) -> Any:
-        """Return the provider's public signature keys, a JSON Web Key Set."""
+        """Return the provider's public signature keys, a JSON Web Key Set.
+
+        Returns:
+            JSON object, from the cache if it was fetched lately.
+        """
         return self._fetch_cached("jwks_uri", self._fetch_metadata()["jwks_uri"])
 
     def _fetch_cached(self, name: str, url: str) -> Any:
@@ -257,7 +265,11 @@ class Issuer:
         return document
 
     def _open_session(self, redirect_uri: str) -> Any:
-        """Return an OAuth client with this server's credentials and PKCE, for one redirect URI."""
+        """Return an OAuth client with this server's credentials and PKCE, for one redirect URI.
+
+        Args:
+            redirect_uri: Address of this server to which the provider sends people back.
+        """
         return OAuth2Session(
             self._client.id,
             self._client.secret,

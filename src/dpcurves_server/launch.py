@@ -63,7 +63,7 @@ def create_app(
 ) -> SecurityMiddleware:
     """Return the ASGI application of a server.
 
-    Arguments:
+    Args:
         authenticator: Finds who sends a request.
         pages: Routes of HTML pages, beside the API.
         has_api: Whether programs may ask by the API, too.
@@ -91,6 +91,10 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 
     The status is that of a `ProtocolError`, 409 if the budget is exceeded, else 400. A fault of the server itself is
     also logged for its operator.
+
+    Args:
+        request: The refused request; without effect.
+        error: Refusal that a route raised.
     """
     status = 400
     if isinstance(error, ProtocolError):
@@ -106,21 +110,36 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 
 
 async def _handle_invalid_request(request: Request, error: Exception) -> Response:
-    """Return status 400 with the first validation error of a request's fields as JSON, without the values sent."""
+    """Return status 400 with the first validation error of a request's fields as JSON, without the values sent.
+
+    Args:
+        request: The refused request; without effect.
+        error: Validation error of the framework.
+    """
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {"loc": (), "msg": "invalid"}
     where = ".".join(str(key) for key in first["loc"] if key != "body") or "message"
     return JSONResponse({"error": _replace_surrogates(f"{where[:100]}: {first['msg']}")}, 400)
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
-    """Return the status of an unknown path (404) or method (405) as JSON, without details."""
+    """Return the status of an unknown path (404) or method (405) as JSON, without details.
+
+    Args:
+        request: The refused request; without effect.
+        error: Error of the framework; another type than `HTTPException` counts as an unknown path.
+    """
     status = error.status_code if isinstance(error, HTTPException) else 404
     messages = {404: "path: not found", 405: "method: not allowed for this path"}
     return JSONResponse({"error": messages.get(status, "message: it cannot be read")}, status)
 
 
 async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
-    """Log the type and the function of an unforeseen exception; return status 500 as JSON, without details."""
+    """Log the type and the function of an unforeseen exception; return status 500 as JSON, without details.
+
+    Args:
+        request: The request that failed; without effect.
+        error: The exception, with its traceback.
+    """
     last = extract_tb(error.__traceback__)[-1]
     log_operator_message(f"{type(error).__name__} in {last.name}; the client got no details")
     return JSONResponse({"error": UNFORESEEN}, 500)
@@ -159,7 +178,7 @@ def choose_roles(number: int) -> tuple[WorkerRole, ...]:
 class Workers:
     """The worker processes and the publication schedule of a server. All end with the server's process.
 
-    Arguments:
+    Args:
         url: The database.
         roles: The role of each worker; see `choose_roles`.
         interval: Seconds between publication times.
@@ -216,6 +235,9 @@ class Workers:
 
         The process reads the database URL, which may hold a password, from its standard input: all users of a machine
         see the arguments of its programs.
+
+        Args:
+            role: Part of the work that the process does.
         """
         process = subprocess.Popen(
             [sys.executable, "-m", "dpcurves_server.worker"],

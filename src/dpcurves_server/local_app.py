@@ -119,6 +119,9 @@ class LocalGuard:
     def _find_response(self, scope: Mapping[str, Any]) -> Response | None:
         """Check host, origin, and cookie or token of a request, in this order.
 
+        Args:
+            scope: ASGI scope of the request.
+
         Returns:
             A refusal (403); the page that sets the cookie, for a request of ``/`` with the right token; None for a
             permitted request.
@@ -141,7 +144,11 @@ class LocalGuard:
         return response
 
     def _has_cookie(self, header: str) -> bool:
-        """Return True if the cookies of a request hold the secret of the app."""
+        """Return True if the cookies of a request hold the secret of the app.
+
+        Args:
+            header: Value of the header ``Cookie``; empty without cookies.
+        """
         try:
             cookie = SimpleCookie(header).get(self._access.cookie_name)
         except CookieError:
@@ -201,7 +208,11 @@ class LocalAuthenticator(Authenticator):
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     def find_session(self, request: Request) -> BrowserSession:
-        """Return the session of the local user. It has no project until the table is registered."""
+        """Return the session of the local user. It has no project until the table is registered.
+
+        Args:
+            request: The request; without effect.
+        """
         principal = self.services.archive.read_snapshot(lambda connection: find_principal(connection, PERSON))
         return BrowserSession("", self.csrf, principal if principal is not None else Principal(PERSON))
 
@@ -237,7 +248,7 @@ def serve_local_table(
 ) -> None:
     """Serve the pages of a table until the process is stopped.
 
-    Arguments:
+    Args:
         table: The table.
         forms: The question forms by command word.
         port: The port on 127.0.0.1; 0 takes a free one.
@@ -260,6 +271,13 @@ def _serve_locked(
     """Serve the pages of a table until the process is stopped. The caller holds the lock of the ledger.
 
     Arguments as in `serve_local_table`. A port of 0 takes a free one.
+
+    Args:
+        table: The table.
+        forms: The question forms by command word.
+        port: The port on 127.0.0.1; 0 takes a free one.
+        ready: Called with the address and its token when the app listens.
+        language: Language that is proposed for files; empty: the browser's preference.
 
     Raises:
         ValueError: The port is taken.

@@ -142,14 +142,24 @@ def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> N
 
 
 def _list_balances(services: Services, dataset: Dataset) -> list[Balance]:
-    """Return the balances of the accounts of a table, in the order of its versions; each account once."""
+    """Return the balances of the accounts of a table, in the order of its versions; each account once.
+
+    Args:
+        services: The services of the server.
+        dataset: Newest version of the data set, whose number is the number of versions.
+    """
     versions = [services.datasets.get(MACHINE, dataset.name, version + 1) for version in range(dataset.version)]
     names = dict.fromkeys(version.account.dataset for version in versions)
     return [services.archive.ledger.balance(name) for name in names]
 
 
 def _find_spent(services: Services, balance: Balance) -> int:
-    """Return what an account paid for answers, in billionths of its currency. The charge that closed it is left out."""
+    """Return what an account paid for answers, in billionths of its currency. The charge that closed it is left out.
+
+    Args:
+        services: The services of the server.
+        balance: Balance of the account.
+    """
     grant = services.archive.ledger.find_grant(balance.account.dataset, _closing_request(balance.account))
     closing = 0 if grant is None else balance.account.currency.price(grant.loss).billionths
     return balance.spent.billionths - closing

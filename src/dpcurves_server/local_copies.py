@@ -58,7 +58,11 @@ def store_form(archive: Archive, id: str, form: AskedForm) -> None:
     """
 
     def insert_form(connection: Connection) -> None:
-        """Insert the row of the form unless the question has one."""
+        """Insert the row of the form unless the question has one.
+
+        Args:
+            connection: Connection in the write transaction.
+        """
         if not has_row(connection, ASKED_FORMS, id=id):
             fields = json.dumps({name: list(texts) for name, texts in form.fields.items()})
             connection.execute(insert(ASKED_FORMS), {"id": id, "word": form.word, "fields": fields})
@@ -154,7 +158,11 @@ class AnswerCopies:
         return _break_lines(words)
 
     def _write_cells(self) -> tuple[str, str]:
-        """Return two pieces of Python code: imports and the question; and the session that asks it."""
+        """Return two pieces of Python code: imports and the question; and the session that asks it.
+
+        Returns:
+            Texts of two notebook cells, in the order in which they run.
+        """
         code = write_question_code(question_from_json(self.asked.question), column=len("question = "))
         imports, table = self._write_table()
         account = self.dataset.account
@@ -205,6 +213,12 @@ def _break_lines(words: list[str]) -> str:
     >>> print(_break_lines(["dpcurves", "count", "my file.csv", "--epsilon", "1"]))
     dpcurves count 'my file.csv' \\
       --epsilon 1
+
+    Args:
+        words: Words of the command; those that begin with two dashes start a new line.
+
+    Returns:
+        Text that a shell reads as one command, with quoted words.
     """
     line = ""
     for word in words:

@@ -142,7 +142,13 @@ def _parse_value(text: str, label: str) -> float:
 
 
 def _format_reading(value: float, lower: float, upper: float) -> str:
-    """Return the text of a number with its 95 % interval, rounded to the digits that the interval's width supports."""
+    """Return the text of a number with its 95 % interval, rounded to the digits that the interval's width supports.
+
+    Args:
+        value: Released number.
+        lower: Lower endpoint of its interval.
+        upper: Upper endpoint of its interval; if infinite, the size of the value decides the digits.
+    """
     width = (upper - lower) / 2
     texts = [format_number(number, width if np.isfinite(width) else abs(value)) for number in (value, lower, upper)]
     return f"{texts[0]} (95% for these records: {texts[1]} to {texts[2]})"

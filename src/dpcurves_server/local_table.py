@@ -162,6 +162,10 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     ['categories', 'categories', 'numbers', 'numbers']
     >>> [propose_column(name, None).use.value for name in ("Miete", "Fläche (m2)", "Stadtteil", "loyer", "barrio")]
     ['numbers', 'numbers', 'categories', 'numbers', 'categories']
+
+    Args:
+        name: Name of the column.
+        has_numbers: True if the schema declares numbers, False for text, None if it declares no type.
     """
     words = _split_name(name)
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
@@ -184,6 +188,9 @@ def find_person_column(names: Sequence[str]) -> str:
 
     >>> find_person_column(["age", "patient_id"]), find_person_column(["patient_age", "zip_code"])
     ('patient_id', '')
+
+    Args:
+        names: Names of the columns, in the order of the table.
     """
     for name in names:
         words = set(_split_name(name))
@@ -255,7 +262,7 @@ class LocalTable:
 def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: str = "") -> LocalTable:
     """Return the table of a file, from its schema alone. Of a CSV file the header line is read.
 
-    Arguments:
+    Args:
         data: The path of a CSV file, a Parquet file, a folder of Parquet files or a DuckDB database; or a pattern of
             files, as ``visits-*.csv``. The ledger is a file beside it.
         table: The table in a database; empty if it has one table, or for a file.
@@ -355,7 +362,12 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
 def _find_database_table(path: Path, table: str) -> str:
     """Return the named table of a DuckDB database, or its only one.
 
-    Raises `InvalidArgument` if the file is no database, or has no table of this name.
+    Args:
+        path: File of the database.
+        table: Name of the table; empty if the database has only one.
+
+    Raises:
+        InvalidArgument: the file is no database, or has no table of this name; or several tables and none is named.
     """
     import duckdb
 
@@ -380,7 +392,7 @@ def _find_database_table(path: Path, table: str) -> str:
 class LedgerLock:
     """The lock of the process that asks a table; there is one at most. It ends with the process, even if it is killed.
 
-    Arguments:
+    Args:
         table: The table.
 
     Raises:

@@ -111,6 +111,9 @@ def _has_many_combinations(columns: Sequence[Declared]) -> bool:
     """Return True if a schema allows enough different rows that two honest tables share few.
 
     That is so for a column of numbers or of unlisted categories, or for more than 10,000 combinations of categories.
+
+    Args:
+        columns: Declared columns of the schema.
     """
     if any(not isinstance(column, Categories) or has_unknown_categories(column) for column in columns):
         return True

@@ -99,6 +99,9 @@ SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:
     """Check path, declared body size and origin of a request.
 
+    Args:
+        scope: ASGI scope of the request.
+
     Returns:
         Error line and HTTP status of a request to refuse; None if the request is acceptable.
     """
@@ -133,7 +136,11 @@ def _is_same_origin(scope: Scope, headers: Headers) -> bool:
 
 
 def _body_limit(scope: Scope) -> int:
-    """Return the largest size of a request's body in bytes, by its path."""
+    """Return the largest size of a request's body in bytes, by its path.
+
+    Args:
+        scope: ASGI scope of the request.
+    """
     return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST_REQUEST
 
 
@@ -148,7 +155,11 @@ def _limit_body(receive: Receive, limit: int) -> Receive:
     received = 0
 
     async def receive_limited() -> Mapping[str, Any]:
-        """Return the next part of the body; a disconnection once the limit is exceeded."""
+        """Return the next part of the body; a disconnection once the limit is exceeded.
+
+        Returns:
+            ASGI message.
+        """
         nonlocal received
         message = await receive()
         received += len(message.get("body", b""))
@@ -183,7 +194,12 @@ def _add_headers(scope: Scope, send: Send) -> Send:
 
 
 def _content_policy(scope: Scope, kind: str) -> str:
-    """Return the content security policy of a response by its media type, such as ``text/html; charset=utf-8``."""
+    """Return the content security policy of a response by its media type, such as ``text/html; charset=utf-8``.
+
+    Args:
+        scope: ASGI scope of the request; without effect.
+        kind: Media type of the response.
+    """
     if kind.startswith("image/svg"):
         return OF_PICTURES
     return OF_PAGES if kind.startswith("text/html") else NOTHING_ELSE

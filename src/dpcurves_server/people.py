@@ -65,6 +65,10 @@ class PasswordHasherPool:
     def verify_password(self, hashed: str | None, password: str) -> bool:
         """Return True if the password matches its hash; takes equally long for unknown accounts (None).
 
+        Args:
+            hashed: Stored hash of the password; None for an unknown account.
+            password: Typed password; characters beyond `LONGEST_PASSWORD` are ignored.
+
         Raises:
             ProtocolError: Too many sign-ins are waiting.
         """
@@ -77,13 +81,23 @@ class PasswordHasherPool:
         )
 
     def renew_hash(self, hashed: str, password: str) -> str | None:
-        """Return a hash with today's settings of a verified password; None if its hash has them already."""
+        """Return a hash with today's settings of a verified password; None if its hash has them already.
+
+        Args:
+            hashed: Stored hash of the password.
+            password: The verified password.
+        """
         if not self._hasher.check_needs_rehash(hashed):
             return None
         return self._pool.submit(self._hasher.hash, password).result()
 
     def _verify_hash(self, hashed: str, password: str) -> bool:
-        """Return True if the password has this hash."""
+        """Return True if the password has this hash.
+
+        Args:
+            hashed: Stored hash of the password; an invalid hash gives False.
+            password: Typed password.
+        """
         try:
             return self._hasher.verify(hashed, password)
         except (VerificationError, InvalidHashError):
@@ -158,6 +172,9 @@ class People:
         def insert_person(connection: Connection) -> None:
             """Store the account.
 
+            Args:
+                connection: Connection in the write transaction.
+
             Raises:
                 ProtocolError: the name is in use (status 409).
             """
@@ -170,7 +187,7 @@ class People:
     def set_password(self, who: Principal, name: str, password: str, old_password: str = "") -> None:
         """Set the password of an account, or one's own. All sessions and tokens of the account end.
 
-        Arguments:
+        Args:
             who: An operator, the machine, or the person.
             name: The account.
             password: The new password.
@@ -190,6 +207,9 @@ class People:
         def update_password(connection: Connection) -> None:
             """Store the new hash of the password.
 
+            Args:
+                connection: Connection in the write transaction.
+
             Raises:
                 ProtocolError: no account has the name, or the caller may not change it.
             """
@@ -202,6 +222,10 @@ class People:
 
     def _require_password(self, name: str, password: str) -> None:
         """Refuse a wrong password of a signed-in person, and guesses of it that follow each other fast.
+
+        Args:
+            name: Name of the signed-in person's account.
+            password: Typed present password.
 
         Raises:
             ProtocolError: The password is wrong, or the person must wait.
@@ -216,7 +240,7 @@ class People:
     def set_subject(self, who: Principal, name: str, issuer: str, subject: str) -> None:
         """Link an account to a subject of an identity provider. All sessions and tokens of the account end.
 
-        Arguments:
+        Args:
             who: An operator, or the machine.
             name: An existing account.
             issuer: The issuer URL, exactly as the provider states it.
@@ -233,6 +257,9 @@ class People:
 
         def replace_subject(connection: Connection) -> None:
             """Replace the identity (subject) of the account at this identity provider, and end its sessions.
+
+            Args:
+                connection: Connection in the write transaction.
 
             Raises:
                 ProtocolError: another account has this subject, or the caller may not change this account.
@@ -269,6 +296,10 @@ class People:
     def unlock(self, who: Principal, name: str) -> None:
         """Unlock an account, so that it can sign in again; its old sessions and tokens stay ended.
 
+        Args:
+            who: The caller.
+            name: Name of the account.
+
         Raises:
             ProtocolError: The caller is neither an operator nor the machine, or the account does not exist.
         """
@@ -293,6 +324,9 @@ class People:
 
         def insert_role(connection: Connection) -> None:
             """Store the role of the account, unless it has the role already.
+
+            Args:
+                connection: Connection in the write transaction.
 
             Raises:
                 ProtocolError: the data set does not exist, or the account would combine operator with steward or
@@ -344,7 +378,14 @@ class People:
         require(who, Right.KEEP_PEOPLE)
 
         def select_people(connection: Connection) -> tuple[Person, ...]:
-            """Return all accounts, sorted by name."""
+            """Return all accounts, sorted by name.
+
+            Args:
+                connection: Connection in a transaction.
+
+            Returns:
+                Accounts with their roles.
+            """
             rows = connection.execute(select(PEOPLE).order_by(PEOPLE.c.name)).all()
             return tuple(_load_person(connection, row.name, row.locked, row.made_at) for row in rows)
 
@@ -361,7 +402,14 @@ class People:
         """
 
         def update_lock(connection: Connection) -> None:
-            """Store whether the account is locked."""
+            """Store whether the account is locked.
+
+            Args:
+                connection: Connection in the write transaction.
+
+            Raises:
+                ProtocolError: no account has the name (status 404).
+            """
             _require_person(connection, name)
             _update_person(connection, name, changes)
 
@@ -418,18 +466,35 @@ def _update_person(connection: Connection, name: str, changes: Mapping[str, obje
 
 
 def _end_sessions(connection: Connection, name: str) -> None:
-    """Delete all sessions and tokens of an account."""
+    """Delete all sessions and tokens of an account.
+
+    Args:
+        connection: Connection in the write transaction.
+        name: Name of the account.
+    """
     for table in (SESSIONS, TOKENS):
         connection.execute(delete(table).where(table.c.person == name))
 
 
 def _find_roles(connection: Connection, name: str) -> set[str]:
-    """Return the names of an account's roles."""
+    """Return the names of an account's roles.
+
+    Args:
+        connection: Connection in a transaction.
+        name: Name of the account.
+
+    Returns:
+        Values of `Role`; empty without roles or for an unknown account.
+    """
     return set(connection.execute(select(ROLES.c.role).where(ROLES.c.person == name)).scalars())
 
 
 def _require_may_assign(who: Principal, role: Role) -> None:
     """Check that the caller may assign a role.
+
+    Args:
+        who: The caller.
+        role: Role to assign.
 
     Raises:
         ProtocolError: the caller may not.
@@ -458,7 +523,12 @@ def _require_assignable(role: Role, dataset: str) -> None:
 
 
 def _require_person(connection: Connection, name: str) -> None:
-    """Raise `ProtocolError` (not found) if there is no account of this name."""
+    """Raise `ProtocolError` (not found) if there is no account of this name.
+
+    Args:
+        connection: Connection in a transaction.
+        name: Name of the account.
+    """
     if not has_row(connection, PEOPLE, name=name):
         raise not_found("person")
 
@@ -496,6 +566,9 @@ class SignInThrottle:
     def count_attempt(self, client: Hashable) -> None:
         """Count an attempt as a failure until `reset` clears it: concurrent attempts count, too.
 
+        Args:
+            client: Name of an account, or network address of a sender.
+
         Raises:
             ProtocolError: The client must wait; the message states for how long.
         """
@@ -511,7 +584,11 @@ class SignInThrottle:
         raise ProtocolError("sign-in", f"too many failed attempts; try again in {ceil(remaining)} seconds", 429)
 
     def reset(self, client: Hashable) -> None:
-        """Clear the failures of a client that succeeded."""
+        """Clear the failures of a client that succeeded.
+
+        Args:
+            client: Name of an account, or network address of a sender.
+        """
         with self._lock:
             self._failures.pop(self._find_counter(client), None)
 
@@ -708,7 +785,11 @@ class Sessions:
         """
 
         def find_session(connection: Connection) -> BrowserSession | None:
-            """Return the session with the account's current roles; None if it has ended or the account is locked."""
+            """Return the session with the account's current roles; None if it has ended or the account is locked.
+
+            Args:
+                connection: Connection in a transaction.
+            """
             row = connection.execute(select(SESSIONS).where(SESSIONS.c.digest == hash_secret(cookie))).first()
             if row is None or row.ends <= time.time():
                 return None
@@ -745,7 +826,11 @@ class Sessions:
         }
 
         def insert_session(connection: Connection) -> None:
-            """Delete ended sessions and store the new one."""
+            """Delete ended sessions and store the new one.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             connection.execute(delete(SESSIONS).where(SESSIONS.c.ends <= time.time()))
             connection.execute(insert(SESSIONS), row)
 
@@ -794,6 +879,9 @@ class Tokens:
         def insert_token(connection: Connection) -> None:
             """Store the hash of a new token.
 
+            Args:
+                connection: Connection in the write transaction.
+
             Raises:
                 ProtocolError: the account has too many tokens (status 409).
             """
@@ -806,7 +894,14 @@ class Tokens:
         return secret
 
     def all(self, who: Principal) -> tuple[Token, ...]:
-        """Return the caller's own tokens, without their secrets; empty without tokens."""
+        """Return the caller's own tokens, without their secrets; empty without tokens.
+
+        Args:
+            who: The caller.
+
+        Returns:
+            Tokens in the order of their creation, expired tokens included.
+        """
         return self._archive.read_snapshot(lambda connection: _find_tokens(connection, who.name))
 
     def revoke(self, who: Principal, token: str) -> None:
@@ -822,6 +917,9 @@ class Tokens:
 
         def delete_token(connection: Connection) -> None:
             """Delete the token.
+
+            Args:
+                connection: Connection in the write transaction.
 
             Raises:
                 ProtocolError: the caller has none of this id (status 404).
@@ -843,7 +941,11 @@ class Tokens:
         """
 
         def find_principal_of_token(connection: Connection) -> Principal | None:
-            """Return the token's person with rights in its project only; None if it has expired."""
+            """Return the token's person with rights in its project only; None if it has expired.
+
+            Args:
+                connection: Connection in a transaction.
+            """
             row = connection.execute(select(TOKENS).where(TOKENS.c.digest == hash_secret(secret))).first()
             if row is None or row.ends <= time.time():
                 return None
@@ -869,6 +971,14 @@ def hash_secret(secret: str) -> str:
 
 
 def _find_tokens(connection: Connection, person: str) -> tuple[Token, ...]:
-    """Return a person's tokens in the order of their creation."""
+    """Return a person's tokens in the order of their creation.
+
+    Args:
+        connection: Connection in a transaction.
+        person: Name of the account.
+
+    Returns:
+        Tokens without their secrets, expired tokens included; empty without tokens.
+    """
     rows = connection.execute(select(TOKENS).where(TOKENS.c.person == person).order_by(TOKENS.c.made_at)).all()
     return tuple(Token(row.id, row.project, row.label, row.made_at, row.ends) for row in rows)

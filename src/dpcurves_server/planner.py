@@ -248,7 +248,7 @@ class Planner:
     def plan(self, person: str, project: str, question: Any, job: PlanJob) -> PlannedRounds:
         """Return the plan of a question.
 
-        Arguments:
+        Args:
             person: The person who asks.
             project: The project that would pay.
             question: The question.
@@ -334,7 +334,14 @@ class Planner:
                 future.set_result(None)
 
     def _plan_apart(self, job: PlanJob) -> PlannedRounds | ArgumentError | None:
-        """Return the outcome of planning in the other process; None if it ended or took `PLANNING_SECONDS`."""
+        """Return the outcome of planning in the other process; None if it ended or took `PLANNING_SECONDS`.
+
+        Args:
+            job: Question with the public facts that its plan depends on.
+
+        Returns:
+            Planned rounds, or the error that refuses the question; None also ends the process.
+        """
         try:
             process = self._child.ensure_running()
             timer = threading.Timer(PLANNING_SECONDS, process.kill)
@@ -360,14 +367,32 @@ def _plan_or_refuse(job: PlanJob) -> PlannedRounds | ArgumentError:
 
 
 def _write_message(pipe: IO[bytes], content: object) -> None:
-    """Write a pickled object, preceded by its length in 8 bytes, to the process at the other end."""
+    """Write a pickled object, preceded by its length in 8 bytes, to the process at the other end.
+
+    Args:
+        pipe: Standard input of the other process, or standard output of this process.
+        content: Object that pickle can write.
+
+    Raises:
+        OSError: the process at the other end has ended.
+    """
     message = pickle.dumps(content)
     pipe.write(struct.pack("<Q", len(message)) + message)
     pipe.flush()
 
 
 def _read_message(pipe: IO[bytes]) -> Any:
-    """Return the next message of the process at the other end, which is a program of this package."""
+    """Return the next message of the process at the other end, which is a program of this package.
+
+    Args:
+        pipe: Standard output of the other process, or standard input of this process.
+
+    Returns:
+        The unpickled object.
+
+    Raises:
+        EOFError: the process at the other end has ended.
+    """
     head = pipe.read(8)
     if len(head) < 8:
         raise EOFError
@@ -411,7 +436,17 @@ def require_declared(plans: Sequence[Plan], dataset: str, columns: Sequence[Decl
 def _describe_undeclared(
     column: str, axis: Axis | Categories, dataset: str, declared: Mapping[str, Declared]
 ) -> InvalidArgument:
-    """Return the error about an undeclared column of an axis or of its filter, with the nearest declared one."""
+    """Return the error about an undeclared column of an axis or of its filter, with the nearest declared one.
+
+    Args:
+        column: Undeclared name that the question uses.
+        axis: Axis with the column, or with the filter that uses it.
+        dataset: Name of the data set.
+        declared: Declared columns by name.
+
+    Returns:
+        Error about the argument ``where`` if only the filter uses the name, else about ``column``.
+    """
     nearest = describe_nearest_name(column, declared, cutoff=0.5)
     rule = f"{dataset!r} declares no column {column!r}{nearest}"[:LONGEST_ACCOUNT_NAME]
     if column not in find_input_columns(replace(axis, where=""), declared):
@@ -421,6 +456,10 @@ def _describe_undeclared(
 
 def _require_expression_types(axis: Axis | Categories, declared: Mapping[str, Declared]) -> None:
     """Refuse a filter, or an expression in the place of a column, that reads a declared column as another type.
+
+    Args:
+        axis: Axis of a question, with its column or expression and its filter.
+        declared: Declared columns by name.
 
     Raises:
         ValueError: names the part of the expression, and how to write it.

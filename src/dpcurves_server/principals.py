@@ -118,17 +118,32 @@ Rule = Callable[[Principal, Subject], bool]
 
 
 def _is_steward(who: Principal, subject: Subject) -> bool:
-    """Return True if the principal manages the subject's dataset."""
+    """Return True if the principal manages the subject's dataset.
+
+    Args:
+        who: The principal.
+        subject: What the right is about: a project and its data set, or a data set alone.
+    """
     return subject.dataset in who.stewarded_datasets
 
 
 def _is_analyst(who: Principal, subject: Subject) -> bool:
-    """Return True if the principal is an analyst of the subject's project."""
+    """Return True if the principal is an analyst of the subject's project.
+
+    Args:
+        who: The principal.
+        subject: What the right is about: a project and its data set, or a data set alone.
+    """
     return subject.project in who.projects
 
 
 def _may_see_datasets(who: Principal, subject: Subject) -> bool:
-    """Return True for auditors, stewards and analysts, for every subject."""
+    """Return True for auditors, stewards and analysts, for every subject.
+
+    Args:
+        who: The principal.
+        subject: Without effect.
+    """
     return who.is_auditor or bool(who.stewarded_datasets) or bool(who.projects)
 
 

@@ -89,7 +89,14 @@ class Projects:
         require_name("project", name)
 
         def insert_project(connection: Connection) -> None:
-            """Store the project; refuse an unknown dataset or a name that is in use."""
+            """Store the project; refuse an unknown dataset or a name that is in use.
+
+            Args:
+                connection: Connection in the write transaction.
+
+            Raises:
+                ProtocolError: the data set does not exist (status 404), or the name is in use (status 409).
+            """
             if not has_row(connection, DATASETS, name=dataset):
                 raise not_found("dataset")
             if has_row(connection, PROJECTS, name=name):
@@ -113,7 +120,14 @@ class Projects:
         dataset_project = find_project_for(self._archive, who, project, Right.KEEP_PROJECTS)
 
         def insert_member(connection: Connection) -> None:
-            """Store the membership unless it is stored already; refuse an unknown account."""
+            """Store the membership unless it is stored already; refuse an unknown account.
+
+            Args:
+                connection: Connection in the write transaction.
+
+            Raises:
+                ProtocolError: no account has the name (status 404).
+            """
             if not has_row(connection, PEOPLE, name=person):
                 raise not_found("person")
             membership = {"project": project, "person": person}
@@ -148,10 +162,17 @@ class Projects:
         """Return the projects that the caller may see, sorted by name; empty if the caller may see no project.
 
         A project's analysts are left out where the caller may not see their names.
+
+        Args:
+            who: The caller.
         """
 
         def select_projects(connection: Connection) -> list[Project]:
-            """Return all projects with all their analysts, sorted by name."""
+            """Return all projects with all their analysts, sorted by name.
+
+            Args:
+                connection: Connection in a transaction.
+            """
             names = connection.execute(select(PROJECTS.c.name).order_by(PROJECTS.c.name)).scalars().all()
             return [find_project(connection, name) for name in names]
 
@@ -162,6 +183,10 @@ class Projects:
 
     def get(self, who: Principal, project: str) -> Project:
         """Return a project by name, without its analysts if the caller may not see their names.
+
+        Args:
+            who: The caller.
+            project: Name of the project.
 
         Raises:
             ProtocolError: The project does not exist, or is hidden from the caller; the error is the same.
@@ -300,7 +325,12 @@ def find_project(connection: Connection, name: str) -> Project:
 
 
 def _redact_members(who: Principal, project: Project) -> Project:
-    """Return the project, with empty `people` if the caller may not see the names of its analysts."""
+    """Return the project, with empty `people` if the caller may not see the names of its analysts.
+
+    Args:
+        who: The caller.
+        project: Project with its analysts.
+    """
     if may(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
         return project
     return Project(project.name, project.dataset, (), project.description, project.made_at)

@@ -122,7 +122,14 @@ def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
 
 
 def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
-    """Return a loss as exact decimal or fractional texts."""
+    """Return a loss as exact decimal or fractional texts.
+
+    Args:
+        loss: Pure epsilon, or rho of zero-concentrated privacy.
+
+    Returns:
+        Text under ``epsilon`` and None under ``rho``, or the reverse.
+    """
     if loss.epsilon is not None:
         return {"epsilon": str(loss.epsilon), "rho": None}
     return {"epsilon": None, "rho": str(loss.rho)}
@@ -130,13 +137,26 @@ def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
 
 def find_question(connection: Connection, id: str) -> AskedQuestion | None:
     """Return the question with this identifier, with the names of its project and its analyst; None if no question has
-    it. The caller checks rights and hides these names where needed."""
+    it. The caller checks rights and hides these names where needed.
+
+    Args:
+        connection: Connection in a transaction.
+        id: Identifier of the question.
+    """
     row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
     return None if row is None else question_from_row(row)
 
 
 def list_questions(archive: Archive, *conditions: ColumnElement[bool]) -> tuple[AskedQuestion, ...]:
-    """Return the newest `MOST_LISTED` questions that satisfy the conditions, newest first."""
+    """Return the newest `MOST_LISTED` questions that satisfy the conditions, newest first.
+
+    Args:
+        archive: Database of the server.
+        conditions: SQL conditions on questions; all must hold, and none selects every question.
+
+    Returns:
+        Questions; empty without a match.
+    """
     query = WITH_RELEASES.where(*conditions).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
     return archive.read_snapshot(lambda connection: tuple(map(question_from_row, connection.execute(query).all())))
 
@@ -212,7 +232,7 @@ class Questions:
     ) -> QuestionPlan:
         """Plan a question for a project: its cost and expected error. Reads no records.
 
-        Arguments:
+        Args:
             who: An analyst of the project.
             project: The project that would pay.
             question_json: The question as plain objects, as in study files; ``view`` names a view of the account.
@@ -278,7 +298,11 @@ class Questions:
         }  # fmt: skip
 
         def insert_question(connection: Connection) -> None:
-            """Put the question into the queue; again, if it was refused before, since the budget may suffice now."""
+            """Put the question into the queue; again, if it was refused before, since the budget may suffice now.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             row = connection.execute(select(QUESTIONS.c.state).where(QUESTIONS.c.id == planned.id)).first()
             if row is None:
                 connection.execute(insert(QUESTIONS), facts)
@@ -313,6 +337,10 @@ class Questions:
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
         """Return the newest `MOST_LISTED` questions of a project, newest first; empty without questions.
+
+        Args:
+            who: The caller.
+            project: Name of the project.
 
         Raises:
             ProtocolError: The project does not exist, or is hidden from the caller.
@@ -386,6 +414,13 @@ def answer_key(dataset: Dataset, question: Any) -> str:
     """Return a key that equal questions about the same version of a dataset share, at every loss.
 
     By this key, published answers of any project are found that answer a question without a charge.
+
+    Args:
+        dataset: Version of the data set.
+        question: The parsed question.
+
+    Returns:
+        Text; questions about another version have another key.
     """
     return sha256(json.dumps([dataset.name, dataset.version, _question_to_text(question)]).encode()).hexdigest()
 
@@ -414,7 +449,12 @@ def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQues
 
 
 def _is_paid(connection: Connection, request: str) -> bool:
-    """Return True if a request was charged, as of the last publication time."""
+    """Return True if a request was charged, as of the last publication time.
+
+    Args:
+        connection: Connection in a transaction.
+        request: Request id of the charge.
+    """
     paid = QUESTIONS.c.shown.in_([State.PAID.value, State.ANSWERED.value])
     return connection.execute(select(QUESTIONS.c.id).where(QUESTIONS.c.request == request, paid)).first() is not None
 
@@ -446,6 +486,13 @@ def redact_question(who: Principal, asked: AskedQuestion) -> AskedQuestion:
     """Return a question without the names that the principal may not see.
 
     Analysts of other projects see a published release, but neither its project nor its author.
+
+    Args:
+        who: The principal who is shown the question.
+        asked: Question with all names.
+
+    Returns:
+        Copy in which a hidden project is an empty text.
     """
     project = asked.project if may(who, Right.SEE_PROJECT, asked.subject) else ""
     return replace(asked, person=redact_person(who, asked.person, asked.subject), project=project)

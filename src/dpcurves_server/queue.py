@@ -124,7 +124,14 @@ class Queue:
             return None
 
         def lease_row(connection: Connection) -> Row[Any] | None:
-            """Lease the next free question to the worker; return its row, or None."""
+            """Lease the next free question to the worker; return its row, or None.
+
+            Args:
+                connection: Connection in the write transaction.
+
+            Returns:
+                Row of the question; None if none is free.
+            """
             row = _select_next(connection, now, role, lock=True)
             if row is not None:
                 is_row = QUESTIONS.c.number == row.number
@@ -156,7 +163,11 @@ class Queue:
             raise LeaseLost("question", "another worker has this question, or it was withdrawn; take the next one")
 
     def mark_paid(self, job: Job) -> None:
-        """Record that the ledger has charged a leased question. Without a valid lease, nothing changes."""
+        """Record that the ledger has charged a leased question. Without a valid lease, nothing changes.
+
+        Args:
+            job: Leased question with the name of its worker.
+        """
         self._update_queued(job, state=State.PAID.value)
 
     def mark_refused(self, job: Job, reason: str) -> None:
@@ -169,7 +180,11 @@ class Queue:
         self._update_queued(job, state=State.REFUSED.value, refusal=reason, worker=None)
 
     def return_lease(self, job: Job) -> None:
-        """Give a lease back, so that another worker may continue. Without a valid lease, nothing changes."""
+        """Give a lease back, so that another worker may continue. Without a valid lease, nothing changes.
+
+        Args:
+            job: Leased question with the name of its worker.
+        """
         self._database.write(
             lambda connection: (
                 connection.execute(update(QUESTIONS).where(*_leased_by(job)).values(worker=None)).rowcount
@@ -224,13 +239,22 @@ class Queue:
         return self._database.read_snapshot(lambda connection: [str(id) for id in connection.execute(query).scalars()])
 
     def lease_drawing(self, worker: str, id: str) -> bool:
-        """Lease the drawing of an answer's picture to a worker; return False if another worker holds the lease."""
+        """Lease the drawing of an answer's picture to a worker; return False if another worker holds the lease.
+
+        Args:
+            worker: Name of the worker.
+            id: Identifier of the question.
+        """
         now = int(time.time())
         lease = update(QUESTIONS).where(QUESTIONS.c.id == id, _is_unleased(now)).values(worker=worker, claimed=now)
         return bool(self._database.write(lambda connection: connection.execute(lease).rowcount))
 
     def load_curve(self, id: str) -> str:
-        """Return the stored curve of an answer, as JSON."""
+        """Return the stored curve of an answer, as JSON.
+
+        Args:
+            id: Identifier of the question, which must have an answer.
+        """
         query = select(RELEASES.c.curve).where(RELEASES.c.id == id)
         return self._database.read_snapshot(lambda connection: str(connection.execute(query).scalar_one()))
 
@@ -267,7 +291,11 @@ class Queue:
         answered = {"state": State.ANSWERED.value, "shown": State.ANSWERED.value}
 
         def update_states(connection: Connection) -> int:
-            """Show all changed states; return the number of changed questions."""
+            """Show all changed states; return the number of changed questions.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             answered_count = connection.execute(update(QUESTIONS).where(is_counted).values(**answered)).rowcount
             return (
                 answered_count
@@ -286,18 +314,31 @@ class Queue:
         )
 
     def _update_queued(self, job: Job, **changes: object) -> None:
-        """Update a queued question if the lease is still valid."""
+        """Update a queued question if the lease is still valid.
+
+        Args:
+            job: Leased question with the name of its worker.
+            changes: New values by name of the column.
+        """
         change = update(QUESTIONS).where(*_leased_by(job), _has_state(State.QUEUED)).values(**changes)
         self._database.write(lambda connection: connection.execute(change).rowcount)
 
 
 def _is_unleased(now: int) -> ColumnElement[bool]:
-    """Return the condition that a question has no lease, or an expired one."""
+    """Return the condition that a question has no lease, or an expired one.
+
+    Args:
+        now: Present time, in seconds since 1970.
+    """
     return or_(QUESTIONS.c.worker.is_(None), QUESTIONS.c.claimed < now - LEASE_SECONDS)
 
 
 def _leased_by(job: Job) -> tuple[ColumnElement[bool], ...]:
-    """Return the SQL conditions that a question is still leased to the job's worker."""
+    """Return the SQL conditions that a question is still leased to the job's worker.
+
+    Args:
+        job: Leased question with the name of its worker.
+    """
     return QUESTIONS.c.id == job.id, QUESTIONS.c.worker == job.worker
 
 
@@ -311,7 +352,14 @@ _TAKEN = or_(_OTHERS.c.worker.is_not(None), _OTHERS.c.state.in_([State.COUNTED.v
 
 
 def _last_taken(condition: ColumnElement[bool]) -> ColumnElement[int]:
-    """Return the seconds since 1970 when a worker last began to count or draw another question that satisfies this."""
+    """Return the seconds since 1970 when a worker last began to count or draw another question that satisfies this.
+
+    Args:
+        condition: SQL condition on the other question.
+
+    Returns:
+        SQL expression; 0 if no question was taken.
+    """
     return func.coalesce(select(func.max(_OTHERS.c.claimed)).where(condition, _TAKEN).scalar_subquery(), 0)
 
 
@@ -348,7 +396,12 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
 
 
 def _job_from_row(row: Row[Any], worker: str) -> Job:
-    """Return the leased question of a row."""
+    """Return the leased question of a row.
+
+    Args:
+        row: Row of the question.
+        worker: Name of the worker with the lease.
+    """
     question = question_from_json(json.loads(row.question))
     loss = loss_from_text(row.epsilon, row.rho)
     member = Member(row.project, row.person)
@@ -390,7 +443,11 @@ class Stewardship:
         question = self._require_waiting(who, id)
 
         def withdraw_question(connection: Connection) -> None:
-            """Mark the question as refused if it is uncharged, queued and not leased."""
+            """Mark the question as refused if it is uncharged, queued and not leased.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             if not _is_charged(connection, question):
                 refused = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
                 connection.execute(
@@ -414,7 +471,11 @@ class Stewardship:
         stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - 60)
 
         def return_stuck_lease(connection: Connection) -> None:
-            """Free the paid question if it waits for its retry or its worker is slow."""
+            """Free the paid question if it waits for its retry or its worker is slow.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             connection.execute(_update_in_state(id, State.PAID).where(stuck).values(worker=None))
 
         self._archive.run_logged(_log_event(who, "wanted counted again", question), return_stuck_lease)
@@ -438,12 +499,25 @@ class Stewardship:
 
 
 def _update_in_state(id: str, state: State) -> Update:
-    """Return an SQL update of a question that applies only in this state."""
+    """Return an SQL update of a question that applies only in this state.
+
+    Args:
+        id: Identifier of the question.
+        state: State that the question must have.
+    """
     return update(QUESTIONS).where(QUESTIONS.c.id == id, QUESTIONS.c.state == state.value)
 
 
 def _is_charged(connection: Connection, question: AskedQuestion) -> bool:
-    """Return True if the question's request was charged, for this question or another that reads the same request."""
+    """Return True if the question's request was charged, for this question or another that reads the same request.
+
+    Args:
+        connection: Connection in a transaction.
+        question: Question as it was asked.
+
+    Raises:
+        ProtocolError: the version of the data set does not exist (status 404).
+    """
     version = {"name": question.dataset, "version": question.version}
     account = connection.execute(select(DATASETS.c.account).filter_by(**version)).scalars().first()
     if account is None:

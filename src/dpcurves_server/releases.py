@@ -66,6 +66,9 @@ def render_csv(curve: Any) -> str:
 
     The intervals account for the privacy noise only, not for sampling from a population. Texts that a spreadsheet would
     run as formulas are escaped.
+
+    Args:
+        curve: Released result.
     """
     return str(curve.to_csv_text(level=LEVEL, population=False))
 
@@ -281,7 +284,12 @@ ANSWERS = WITH_RELEASES.add_columns(
 
 
 def _find_answer(connection: Connection, id: str) -> Answer | None:
-    """Return the answer of the question with this identifier; None if no question has it, or without an answer yet."""
+    """Return the answer of the question with this identifier; None if no question has it, or without an answer yet.
+
+    Args:
+        connection: Connection in a transaction.
+        id: Identifier of the question.
+    """
     row = connection.execute(ANSWERS.where(QUESTIONS.c.id == id)).first()
     return None if row is None else _answer_from_row(row)
 
@@ -293,7 +301,12 @@ def _answer_from_row(row: Row[Any]) -> Answer:
 
 
 def _may_see(who: Principal, asked: AskedQuestion) -> bool:
-    """Return True if the caller may see a release: by a right on its project, or because it is published."""
+    """Return True if the caller may see a release: by a right on its project, or because it is published.
+
+    Args:
+        who: The caller.
+        asked: Question of the release.
+    """
     return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
 
 
@@ -391,6 +404,9 @@ class Models:
         def insert_model(connection: Connection) -> StoredModel:
             """Store the model; return the stored one if the project has it already.
 
+            Args:
+                connection: Connection in the write transaction.
+
             Raises:
                 ProtocolError: the name is in use, or there are too many models (status 409).
             """
@@ -468,7 +484,12 @@ class Models:
 
 
 def _select_by_name(project: str, name: str) -> Select[Any]:
-    """Select the model of a name; the newest, as early versions allowed duplicates."""
+    """Select the model of a name; the newest, as early versions allowed duplicates.
+
+    Args:
+        project: Name of the project.
+        name: Name of the model.
+    """
     named_models = select(MODELS).filter_by(project=project, name=name)
     return named_models.order_by(MODELS.c.made_at.desc(), MODELS.c.digest.desc()).limit(1)
 

@@ -41,7 +41,7 @@ OF_BUDGET = ("allowance", "budget")
 class Remote:
     """Client of a verification server: asks questions for one project over HTTPS, under the project's budget.
 
-    Arguments:
+    Args:
         url: The server's URL: ``https://host:port``.
         token: SECRET. An access token from the project's page.
         project: The project; None takes the token's.
@@ -134,7 +134,11 @@ class Remote:
 
     @property
     def releases(self) -> Sequence[Mapping[str, Any]]:
-        """The answered questions of the project, newest first."""
+        """The answered questions of the project, newest first.
+
+        Returns:
+            Status of each question as the server's JSON object, with ``id``, ``question``, ``loss`` and ``asked_at``.
+        """
         entries: Sequence[Mapping[str, Any]] = self._get("projects", self._project, "releases")
         return entries
 
@@ -184,6 +188,12 @@ class Remote:
 
     def curve(self, release: str) -> Any:
         """Return the curve of a release of the project, or of a published one, by its id.
+
+        Args:
+            release: Identifier of the release.
+
+        Returns:
+            Result of the type that the question has, as `Session.ask` returns it.
 
         Raises:
             ProtocolError: The token's holder may see no release of this identifier.

@@ -149,7 +149,7 @@ def find_drawn_type(form: str, language: str) -> str:
 def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = ENGLISH) -> DrawingInputs:
     """Return the inputs of a file of releases: released numbers only.
 
-    Arguments:
+    Args:
         releases: One release, or several of one type for a joint picture.
         form: ``svg``, ``png``, ``pdf``, ``xlsx`` or ``html``.
         language: The language of their texts.
@@ -159,14 +159,18 @@ def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = E
 
 
 def is_comparable(release: Answer) -> bool:
-    """Return True if curves of this type can be compared with a synthetic table."""
+    """Return True if curves of this type can be compared with a synthetic table.
+
+    Args:
+        release: Answer of a question; the result is cached.
+    """
     return _COMPARED.get_or_compute(release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES)))
 
 
 def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
     """Draw a sketch, a comparison or a file.
 
-    Arguments:
+    Args:
         inputs: From `collect_sketch_inputs` or `collect_comparison_inputs`.
         table: The synthetic table; None draws a sketch from the dummy table.
     """
@@ -278,7 +282,15 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
 
 
 def _describe_half_width(question: Any, curve: Any) -> str:
-    """Describe the half width of the sketch's band or intervals; "" if forecasts do not support the question."""
+    """Describe the half width of the sketch's band or intervals; "" if forecasts do not support the question.
+
+    Args:
+        question: Question of the sketch.
+        curve: Sketched curve.
+
+    Returns:
+        English phrase, with the half width in the units of the curve.
+    """
     try:
         kind = find_forecast_kind(question)
     except InvalidArgument:
@@ -290,7 +302,15 @@ def _describe_half_width(question: Any, curve: Any) -> str:
 
 
 def _draw_comparison(inputs: DrawingInputs, table: Any) -> Drawing:
-    """Draw a released curve and the exact curve of a synthetic table."""
+    """Draw a released curve and the exact curve of a synthetic table.
+
+    Args:
+        inputs: JSON of the released curve and of the question.
+        table: Arrow table with synthetic rows.
+
+    Returns:
+        Picture with the verdict of the comparison.
+    """
     comparison = compare(result_from_json(inputs["curve"]), question_from_json(inputs["question"]), table)
     with DRAWING:
         axes = comparison.plot(ax=headless_axes(comparison.private.SIZE), names=("confidential", "synthetic"))
@@ -344,7 +364,15 @@ def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
 
 
 def _repeat_rows(table: Any, inputs: DrawingInputs) -> Any:
-    """Repeat the rows of a table up to the public number of units, so that relative noise is realistic."""
+    """Repeat the rows of a table up to the public number of units, so that relative noise is realistic.
+
+    Args:
+        table: Arrow table with synthetic rows.
+        inputs: Drawing inputs: public facts of the data set, with the number of units as ``rows``.
+
+    Returns:
+        The table itself if the number of units is confidential or the table is empty.
+    """
     if not inputs["is_counted"] or not table.num_rows:
         return table
     return table.take(pa.array(np.arange(inputs["rows"]) % table.num_rows))
@@ -389,13 +417,21 @@ class Renderer:
         self._child.stop()
 
     def find(self, inputs: DrawingInputs, table: SyntheticTable | None) -> Drawing | None:
-        """Return the cached drawing of these inputs and this table, or None."""
+        """Return the cached drawing of these inputs and this table, or None.
+
+        Args:
+            inputs: Inputs of the drawing.
+            table: Synthetic table of a comparison; None for other drawings.
+
+        Returns:
+            The drawing; None if it is not cached.
+        """
         return self._kept.peek(_cache_key(inputs, table))
 
     def submit(self, inputs: DrawingInputs, table: SyntheticTable | None, person: str = "") -> Future[Drawing]:
         """Queue a drawing unless it is cached. A sketch cancels the person's earlier waiting sketch.
 
-        Arguments:
+        Args:
             inputs: The inputs.
             table: The synthetic table, or None.
             person: The person who waits: for one sketch at a time, and for `MOST_OF_ONE` other drawings; empty is the
@@ -440,7 +476,12 @@ class Renderer:
                 del self._waiting[person]
 
     def _forget_last(self, person: str, done: Future[Drawing]) -> None:
-        """Remove a finished request from the last requests of people, unless the person has sent a newer request."""
+        """Remove a finished request from the last requests of people, unless the person has sent a newer request.
+
+        Args:
+            person: Name of the person who sent the request.
+            done: Future of the finished request.
+        """
         if self._last.get(person) is done:
             self._last.pop(person, None)
 
@@ -527,7 +568,12 @@ POLL_SECONDS = 0.25
 
 
 async def wait_until_drawn(releases: Releases, id: str) -> None:
-    """Wait until an answer is drawn; return without a word after `LONGEST_WAIT` seconds. Access was checked before."""
+    """Wait until an answer is drawn; return without a word after `LONGEST_WAIT` seconds. Access was checked before.
+
+    Args:
+        releases: Released answers of the server.
+        id: Identifier of the question.
+    """
     end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end and not await run_in_threadpool(releases.is_drawn, id):
         await asyncio.sleep(POLL_SECONDS)

@@ -179,7 +179,7 @@ class SyntheticTables:
         The upload is compared with the confidential table. The audit log records the proposal, or its refusal for
         equal rows.
 
-        Arguments:
+        Args:
             who: The caller: the machine, or a steward of the dataset.
             dataset: The version of the dataset that the table belongs to.
             table: Bytes of a CSV or Parquet file with the declared columns.
@@ -209,7 +209,11 @@ class SyntheticTables:
             raise InvalidArgument("synthetic", rule)
 
         def insert_table(connection: Connection) -> None:
-            """Store the proposal in place of the earlier one."""
+            """Store the proposal in place of the earlier one.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             connection.execute(delete(PROPOSED).filter_by(**version))
             facts = {"statement": statement, "packed": packed, "made_at": format_now(), "person": who.name}
             connection.execute(insert(PROPOSED), {**version, **facts, "resemblance": resemblance.value})
@@ -240,7 +244,7 @@ class SyntheticTables:
 
         It replaces the earlier confirmed table, and the audit log records it.
 
-        Arguments:
+        Args:
             who: The caller: a steward of the dataset or an auditor, but not the person who proposed the table.
             dataset: The version of the dataset.
             digest: `SyntheticProposal.digest` of the proposal that the caller has looked at.
@@ -253,7 +257,14 @@ class SyntheticTables:
         version = {"dataset": dataset.name, "version": dataset.version}
 
         def move_table(connection: Connection) -> None:
-            """Make the proposal the table of the version; refuse another proposal, or the proposer's confirmation."""
+            """Make the proposal the table of the version; refuse another proposal, or the proposer's confirmation.
+
+            Args:
+                connection: Connection in the write transaction.
+
+            Raises:
+                ProtocolError: another table is proposed by now (status 409), or the caller proposed it (status 403).
+            """
             row = _find_proposed(connection, dataset.name, dataset.version)
             if row is None or _short_digest(row.packed) != digest:
                 raise ProtocolError("synthetic", "another table is proposed by now; look at the page again", 409)
@@ -339,7 +350,13 @@ class SyntheticTables:
 
 
 def _find_proposed(connection: Connection, dataset: str, version: int) -> Row[Any] | None:
-    """Return the row of the proposed synthetic table of this version, or None if none is proposed."""
+    """Return the row of the proposed synthetic table of this version, or None if none is proposed.
+
+    Args:
+        connection: Connection in a transaction.
+        dataset: Name of the data set.
+        version: Number of the version.
+    """
     return connection.execute(select(PROPOSED).filter_by(dataset=dataset, version=version)).first()
 
 
@@ -353,6 +370,9 @@ def count_trial_rows(dataset: Dataset) -> int:
 
     The result is the public number of privacy units, but at most `MOST_ROWS`; `USUAL_ROWS` if the number is
     confidential.
+
+    Args:
+        dataset: Version of a data set.
     """
     return min(dataset.units or USUAL_ROWS, MOST_ROWS)
 

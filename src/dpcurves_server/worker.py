@@ -68,7 +68,7 @@ class Worker:
     after the charge is retried under the same grant, whose stored noisy numbers are reused. A worker of role `CHARGES`
     counts nothing, so the time of a charge does not depend on counting times.
 
-    Arguments:
+    Args:
         url: The database.
         worker: A name that no other process ever has.
         role: The transitions that it performs.
@@ -159,6 +159,10 @@ class Worker:
     def _require_chargeable(self, connection: Connection, job: Job) -> None:
         """Check, within the transaction that charges, that the lease holds and the author is still in the project.
 
+        Args:
+            connection: Connection in the transaction of the charge.
+            job: Leased question with the name of its worker and its author.
+
         Raises:
             LeaseLost: Another worker has the question.
             NoLongerMember: The author has left the project.
@@ -190,7 +194,11 @@ class Worker:
         self._queue.store_answer(job.id, curve.to_json(), curve.summary_facts())
 
     def _open_session(self, dataset: Dataset) -> Session:
-        """Return the session with the records of a version of a dataset; it stays open for further questions."""
+        """Return the session with the records of a version of a dataset; it stays open for further questions.
+
+        Args:
+            dataset: Version of a data set.
+        """
         key = (dataset.name, dataset.version)
         if key not in self._sessions:
             source = self._datasets.source(MACHINE, *key)
@@ -208,6 +216,9 @@ def _describe_refusal(error: ArgumentError) -> str:
     """Return why a question was refused before its charge, without anything that the records may hold.
 
     Formal guarantees: the reason depends on public facts and on the schema of the records, and on no record.
+
+    Args:
+        error: Refusal of the question, before its charge.
     """
     if isinstance(error, PUBLIC):
         return str(error)
@@ -250,6 +261,9 @@ def main() -> None:
 
 def _try_step(worker: Worker) -> bool:
     """Process one question; log an error, by type and function only if its message may quote records.
+
+    Args:
+        worker: Worker that takes the next question of the queue.
 
     Returns:
         False if there was nothing to do, or after an error.

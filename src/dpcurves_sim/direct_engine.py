@@ -32,7 +32,11 @@ class TransactionDisk(Protocol):
     """Interface of simulated disks, which let transactions wait, and commits fail."""
 
     def begin(self, connection: Any) -> None:
-        """Wait until no other process writes to the database."""
+        """Wait until no other process writes to the database.
+
+        Args:
+            connection: Connection that begins a write transaction.
+        """
 
     def commit(self, connection: Any, commit: Callable[[Any], None]) -> None:
         """Commit a transaction, and let other processes write.
@@ -55,7 +59,7 @@ class TransactionDisk(Protocol):
 class DirectEngine:
     """Engine of one database on a simulated disk, in the place of `sqlalchemy.Engine`.
 
-    Arguments:
+    Args:
         disk: The disk of the database.
         connect: Function that opens a connection of `sqlite3`.
 
@@ -86,7 +90,7 @@ class DirectEngine:
 class DirectConnection:
     """One connection, with the methods of `sqlalchemy.Connection` that product code calls.
 
-    Arguments:
+    Args:
         disk: The disk of the database.
         connection: Connection of `sqlite3`.
         begin_statement: Statement with which each transaction begins.
@@ -177,7 +181,12 @@ class DirectConnection:
             raise convert_error(text, error) from error
 
     def _run_ddl_visitor(self, visitor: Any, metadata: sql.MetaData, **_: Any) -> None:
-        """Create missing tables; `MetaData.create_all` calls this method."""
+        """Create missing tables; `MetaData.create_all` calls this method.
+
+        Args:
+            visitor: Class of the visitor, without effect.
+            metadata: Schema with the tables to create.
+        """
         for statement in _list_creations(metadata):
             self.exec_driver_sql(statement)
 
@@ -238,7 +247,7 @@ _describe_columns = lru_cache(SimpleResultMetaData)
 class CompiledForm:
     """A statement compiled to SQL, with the values of the constants in it.
 
-    Arguments:
+    Args:
         compiled: The statement, compiled by SQLAlchemy.
         constants: Arguments of its method `construct_params` that state the constants.
 
@@ -290,7 +299,11 @@ class CompiledForm:
         return expanded.statement, self._process(expanded.positiontup, ordered, processors)
 
     def _construct(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of parameters and constants by name, for one row of parameters."""
+        """Return the values of parameters and constants by name, for one row of parameters.
+
+        Args:
+            row: Values of the parameters by name.
+        """
         result: dict[str, Any] = self._compiled.construct_params(row, escape_names=False, **self._constants)
         return result
 
@@ -315,7 +328,7 @@ _compiled: WeakKeyDictionary[Any, dict[Any, CompiledForm]] = WeakKeyDictionary()
 def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool) -> CompiledForm:
     """Return a statement compiled to SQL with its constants; results are cached.
 
-    Arguments:
+    Args:
         statement: A statement of SQLAlchemy.
         names: Names of the parameters that will be passed.
         is_repeated: Whether it is executed for several mappings at once.
@@ -340,7 +353,14 @@ def compile_statement(statement: Any, names: tuple[str, ...], is_repeated: bool)
 
 @lru_cache
 def _list_creations(metadata: sql.MetaData) -> tuple[str, ...]:
-    """Return the SQL statements that create missing tables and indexes of a schema, in an order that works."""
+    """Return the SQL statements that create missing tables and indexes of a schema, in an order that works.
+
+    Args:
+        metadata: Schema with the tables.
+
+    Returns:
+        Statements in SQLite's dialect; tables stand before tables that refer to them.
+    """
     dialect = sqlite._shared_dialect().dialect
     constructs: list[CreateTable | CreateIndex] = []
     for table in metadata.sorted_tables:

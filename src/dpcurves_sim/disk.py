@@ -57,7 +57,7 @@ class _Flushed:
 class SimulatedDisk:
     """The disks of all machines of a world: a folder for each machine.
 
-    Arguments:
+    Args:
         world: The world.
         root: A new folder, best in memory.
     """
@@ -92,7 +92,11 @@ class SimulatedDisk:
         return path.startswith(self._inside)
 
     def flush(self, path: str) -> None:
-        """Mark a file or folder as flushed to disk."""
+        """Mark a file or folder as flushed to disk.
+
+        Args:
+            path: File or folder; paths outside the simulated disk, and missing paths, have no effect.
+        """
         if not self.contains(path):
             return
         if os.path.isdir(path):
@@ -118,12 +122,23 @@ class SimulatedDisk:
 
     @staticmethod
     def _list_files(folder: Path) -> list[str]:
-        """Return the files of a folder that are no databases, in the order of their names."""
+        """Return the files of a folder that are no databases, in the order of their names.
+
+        Args:
+            folder: Folder of a machine; folders inside are left out.
+
+        Returns:
+            Paths as texts.
+        """
         with os.scandir(folder) as entries:
             return sorted(entry.path for entry in entries if not entry.name.endswith(DATABASES) and entry.is_file())
 
     def _lose_unflushed(self, folder: Path) -> None:
-        """Discard data that a machine has not flushed, chosen by the seed: file names, contents and commits."""
+        """Discard data that a machine has not flushed, chosen by the seed: file names, contents and commits.
+
+        Args:
+            folder: Folder of the machine that lost its power.
+        """
         world = self._world
         names = self._flushed.names.get(str(folder), {})
         for path in sorted(folder.iterdir()):
@@ -148,7 +163,11 @@ class SimulatedDisk:
         self.flush_all(folder)
 
     def _remove(self, path: Path) -> None:
-        """Remove a file and, for a database, its log and lock files."""
+        """Remove a file and, for a database, its log and lock files.
+
+        Args:
+            path: File; a missing file is no error.
+        """
         for ending in ENDINGS if path.suffix == ".db" else ("",):
             path.with_name(path.name + ending).unlink(missing_ok=True)
 
@@ -187,7 +206,11 @@ class SimulatedDisk:
     # Databases
 
     def begin(self, connection: Any) -> None:
-        """Wait until no other process writes to the database, as SQLite does."""
+        """Wait until no other process writes to the database, as SQLite does.
+
+        Args:
+            connection: Connection that begins a write transaction; without a file there is no wait.
+        """
         file = getattr(connection, "file", None)
         if file is None or not self._world.is_running:
             return
@@ -244,7 +267,11 @@ class SimulatedDisk:
             raise make_database_error("SQLITE_IOERR")
 
     def _flush_new_log(self, path: Path) -> None:
-        """Flush the folder of a database if its log is new: SQLite does so at the first commit to a new log."""
+        """Flush the folder of a database if its log is new: SQLite does so at the first commit to a new log.
+
+        Args:
+            path: File of the database.
+        """
         identity = chain.file_identity(path.with_name(f"{path.name}-wal"))
         folder = str(path.parent)
         if identity is not None and self._flushed.names.get(folder, {}).get(f"{path.name}-wal") != identity[1]:
@@ -263,13 +290,25 @@ class SimulatedDisk:
 
     @staticmethod
     def _take_image(path: Path) -> dict[str, bytes]:
-        """Return the contents of the database file and of its write-ahead log, by the ends of their names."""
+        """Return the contents of the database file and of its write-ahead log, by the ends of their names.
+
+        Args:
+            path: File of the database.
+
+        Returns:
+            Contents by ending: an empty text and ``-wal``; a missing file has no entry.
+        """
         files = {ending: path.with_name(path.name + ending) for ending in ("", "-wal")}
         return {ending: file.read_bytes() for ending, file in files.items() if file.exists()}
 
     @staticmethod
     def _put_image(path: Path, image: dict[str, bytes]) -> None:
-        """Replace the files of a database by an image, under a new inode, so that no open connection sees it."""
+        """Replace the files of a database by an image, under a new inode, so that no open connection sees it.
+
+        Args:
+            path: File of the database.
+            image: Contents by ending, from `_take_image`.
+        """
         for ending in ENDINGS:
             path.with_name(path.name + ending).unlink(missing_ok=True)
         for ending, content in image.items():
@@ -278,7 +317,13 @@ class SimulatedDisk:
             os.replace(draft, path.with_name(path.name + ending))
 
     def read(self, path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on the committed state of a database, for checks; none if it does not exist."""
+        """Return the rows of a query on the committed state of a database, for checks; none if it does not exist.
+
+        Args:
+            path: File of the database.
+            query: SQL query.
+            values: Parameters of the query, in order.
+        """
         connection = self._snapshot or self._find_reader(path)
         return [] if connection is None else connection.execute(query, values).fetchall()
 
@@ -306,6 +351,9 @@ class SimulatedDisk:
         """Return the connection of checks to a database, or None if the database does not exist.
 
         It stays open, which saves SQLite from moving its log into the file after each transaction.
+
+        Args:
+            path: File of the database.
         """
         identity = chain.file_identity(path)
         if identity is None:
@@ -326,11 +374,23 @@ class SimulatedDisk:
         self._readers.clear()
 
     def take_copy(self, path: Path) -> dict[str, bytes]:
-        """Return a backup of a database, for `put_back`."""
+        """Return a backup of a database, for `put_back`.
+
+        Args:
+            path: File of the database.
+
+        Returns:
+            Contents by ending: an empty text and ``-wal``.
+        """
         return self._take_image(path)
 
     def put_back(self, path: Path, image: dict[str, bytes]) -> dict[str, bytes]:
-        """Replace a database by a backup, and return an image of the present one."""
+        """Replace a database by a backup, and return an image of the present one.
+
+        Args:
+            path: File of the database.
+            image: Backup from `take_copy`.
+        """
         present = self._take_image(path)
         self._put_image(path, image)
         self.flush_all(path.parent)
@@ -338,7 +398,14 @@ class SimulatedDisk:
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of a small file."""
+    """Return the content of a small file.
+
+    Args:
+        path: File, read by one system call.
+
+    Raises:
+        OSError: the file does not exist.
+    """
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.read(descriptor, os.fstat(descriptor).st_size)
@@ -512,19 +579,42 @@ class _SystemCalls:
         return os.open(path, flags, mode, **more)
 
     def fsync(self, descriptor: int) -> None:
-        """Flush a file or folder to the simulated disk. Failures around the flush of a head strike its other calls."""
+        """Flush a file or folder to the simulated disk. Failures around the flush of a head strike its other calls.
+
+        Args:
+            descriptor: Open file descriptor.
+
+        Raises:
+            OSError: the schedule strikes this flush.
+        """
         path = os.readlink(f"/proc/self/fd/{descriptor}")
         if HEADS not in path.split(os.sep)[-2:]:
             self._step("flush", path, BROKEN)
         self._disk.flush(path)
 
     def link(self, source: Any, target: Any) -> None:
-        """Give a file a second name."""
+        """Give a file a second name.
+
+        Args:
+            source: Existing name.
+            target: New name.
+
+        Raises:
+            OSError: the target exists.
+        """
         self._step("name", target)
         os.link(source, target)
 
     def replace(self, source: Any, target: Any) -> None:
-        """Rename a file, and replace any file of that name."""
+        """Rename a file, and replace any file of that name.
+
+        Args:
+            source: Present name.
+            target: New name.
+
+        Raises:
+            OSError: the source does not exist.
+        """
         self._step("replace", target)
         os.replace(source, target)
 
@@ -548,12 +638,24 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     make_engine = partial(DirectEngine, disk)
 
     def begin_with(statement: str, engine: DirectEngine) -> DirectEngine:
-        """Make transactions begin with a statement, after waiting for other simulated writers."""
+        """Make transactions begin with a statement, after waiting for other simulated writers.
+
+        Args:
+            statement: SQL statement, such as ``BEGIN IMMEDIATE``.
+            engine: Engine to change.
+
+        Returns:
+            The same engine.
+        """
         engine.begin_statement = statement
         return engine
 
     def sleep(seconds: float) -> None:
-        """Let other processes run: product code sleeps between two looks at files of others."""
+        """Let other processes run: product code sleeps between two looks at files of others.
+
+        Args:
+            seconds: Longest pause, in simulated seconds; no effect outside a process.
+        """
         if world.is_running:
             world.poll(seconds)
 
@@ -577,7 +679,11 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
 
         @staticmethod
         def now(zone: tzinfo) -> datetime:
-            """Return the world's time."""
+            """Return the world's time.
+
+            Args:
+                zone: Time zone of the result.
+            """
             return (FIRST_DAY + timedelta(seconds=world.now)).astimezone(zone)
 
     seal = chain.Key.seal

@@ -169,19 +169,42 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.Handle:
-        """Schedule a call as `call_soon` does: simulated threads do not interrupt each other, so no lock is needed."""
+        """Schedule a call as `call_soon` does: simulated threads do not interrupt each other, so no lock is needed.
+
+        Args:
+            callback: Function to call.
+            context: Context variables of the call; None: the present context.
+            args: Arguments of the call.
+
+        Returns:
+            Handle that can cancel the call.
+        """
         return self.call_soon(callback, *args, context=context)
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
-        """Schedule a call after `delay` simulated seconds, and return a handle that can cancel it."""
+        """Schedule a call after `delay` simulated seconds, and return a handle that can cancel it.
+
+        Args:
+            delay: Simulated seconds until the call.
+            callback: Function to call.
+            context: Context variables of the call; None: the present context.
+            args: Arguments of the call.
+        """
         return self.call_at(self._world.now + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., object], *args: Any, context: Any = None
     ) -> asyncio.TimerHandle:
-        """Schedule a call at the simulated time `when`, in seconds, and return a handle that can cancel it."""
+        """Schedule a call at the simulated time `when`, in seconds, and return a handle that can cancel it.
+
+        Args:
+            when: Simulated time of the call, in seconds.
+            callback: Function to call.
+            context: Context variables of the call; None: the present context.
+            args: Arguments of the call.
+        """
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         heapq.heappush(self._timers, (when, next(self._orders), handle))
         return handle

@@ -189,7 +189,11 @@ class LedgerScenario:
             self._world.sleep(0.5)  # seconds until the next attempt
 
     def _report(self, error: ArgumentError) -> None:
-        """Write the rule of a refused call to the trace."""
+        """Write the rule of a refused call to the trace.
+
+        Args:
+            error: Refusal by the product; at most 60 characters of its rule are written.
+        """
         self._world.note(f"refused: {error.rule.split(': ', 1)[-1][:60]}")
 
     def _open(self) -> Ledger:
@@ -198,7 +202,11 @@ class LedgerScenario:
         return self._retry(lambda: opened(self._url))
 
     def _run_analyst(self, number: int) -> None:
-        """Ask all requests in a random order; ask some again."""
+        """Ask all requests in a random order; ask some again.
+
+        Args:
+            number: Number of the analyst; analyst 1 keeps the order of requests, others reverse it.
+        """
         ledger = self._open()
         account = Account("flights", Neighbours.ADD_REMOVE, EACH_RECORD, CAP)
         self._retry(lambda: ledger.create(account))
@@ -492,7 +500,11 @@ class _Windows:
         """Do nothing: the windows have no schema."""
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `time_step`, one or two at a time."""
+        """Yield the windows of steps after `time_step`, one or two at a time.
+
+        Args:
+            time_step: Last step that was released; 0 before the first.
+        """
         step = time_step
         while step < STEPS:
             self._world.sleep(0.3)  # seconds between two windows
@@ -504,5 +516,9 @@ class _Windows:
             step = last
 
     def commit_windows(self, time_step: int) -> None:
-        """Count an event: the source may forget tuples up to this step."""
+        """Count an event: the source may forget tuples up to this step.
+
+        Args:
+            time_step: Last step whose release is stored.
+        """
         self._world.step(f"forget tuples of step {time_step}", KILL, POWER)

@@ -96,13 +96,23 @@ def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, Coverag
     executed: dict[str, set[int]] = {file: set() for file in lines}
 
     def trace_line(frame: FrameType, event: str, _: Any) -> Any:
-        """Record the line that a frame executes, and return itself: a local trace function of `sys.settrace`."""
+        """Record the line that a frame executes, and return itself: a local trace function of `sys.settrace`.
+
+        Args:
+            frame: Running frame.
+            event: Name of the trace event; only ``line`` has an effect.
+        """
         if event == "line":
             executed[frame.f_code.co_filename].add(frame.f_lineno)
         return trace_line
 
     def trace_call(frame: FrameType, event: str, _: Any) -> Any:
-        """Return `trace_line` for a call in one of the modules; None for other calls, whose lines are not traced."""
+        """Return `trace_line` for a call in one of the modules; None for other calls, whose lines are not traced.
+
+        Args:
+            frame: Frame of the called function.
+            event: Name of the trace event, without effect.
+        """
         return trace_line if frame.f_code.co_filename in executed else None
 
     sys.settrace(trace_call)

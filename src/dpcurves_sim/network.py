@@ -68,7 +68,11 @@ class Request(NamedTuple):
         return "/".join("round" if len(part) >= 43 else part for part in self.path.split("/")[3:]) or "status"
 
     def to_scope(self) -> dict[str, Any]:
-        """Return the head of the request as an ASGI scope, as an HTTP server would build it."""
+        """Return the head of the request as an ASGI scope, as an HTTP server would build it.
+
+        Returns:
+            Scope with the client's certificate under `PEER`; None there without a certificate.
+        """
         return {
             "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
             "method": self.method, "scheme": "https", "path": self.path, "raw_path": self.path.encode(),
@@ -104,7 +108,11 @@ async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes
         return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
 
     async def send(message: Mapping[str, Any]) -> None:
-        """Store the status and append the next part of the body of the response."""
+        """Store the status and append the next part of the body of the response.
+
+        Args:
+            message: ASGI message: start of the response, or a part of its body.
+        """
         nonlocal status, body
         status = message.get("status", status)
         body += message.get("body", b"")
@@ -323,5 +331,11 @@ class Channels:
         self._timeout = timeout
 
     def from_certificate(self, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> SimulatedChannel:
-        """Return a simulated channel to the server. The URL and the certificate are ignored."""
+        """Return a simulated channel to the server. The URL and the certificate are ignored.
+
+        Args:
+            url: URL of the server, without effect.
+            certificate: Certificate of the server, without effect.
+            timeout: Seconds to wait for an answer, unless the scenario sets its own.
+        """
         return SimulatedChannel(self._network, self._server, self._timeout or timeout)

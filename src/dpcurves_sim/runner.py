@@ -171,7 +171,7 @@ def minimise(outcome: Outcome, most_runs: int = 300) -> Outcome:
 class _Search:
     """Search for a shorter schedule that fails by the same invariant.
 
-    Arguments:
+    Args:
         outcome: Outcome with a violation, from which the search begins.
         most_runs: Largest number of schedules that are run.
 

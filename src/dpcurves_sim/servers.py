@@ -150,7 +150,12 @@ class SimulatedCondition:
         """Do nothing: waiting processes poll again."""
 
     def wait_for(self, holds: Callable[[], Any], timeout: float) -> None:
-        """Wait until the condition holds, or for some seconds."""
+        """Wait until the condition holds, or for some seconds.
+
+        Args:
+            holds: Condition, called again every 0.01 seconds.
+            timeout: Longest wait, in simulated seconds.
+        """
         end = self.world.now + timeout
         while not holds() and self.world.now < end:
             self.world.poll(0.01, end)  # seconds between two looks

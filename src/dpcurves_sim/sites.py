@@ -114,7 +114,11 @@ def make_federation(model: SecureSum) -> Federation:
 
 @lru_cache
 def open_table(number: int) -> Any:
-    """Return the opened records of a site, which no fault touches; opening takes long."""
+    """Return the opened records of a site, which no fault touches; opening takes long.
+
+    Args:
+        number: Number of the site, which changes two of its four records.
+    """
     return open_records({"age": np.array([10.0 + number, 40.0, 50.0, 70.0 + number])}, unit=EACH_RECORD, key=bytes(32))
 
 
@@ -155,7 +159,20 @@ class SitesScenario:
         world = self._world
 
         def build_release(plan: Any, sum_round: SumRound, messages: Any, allotment: Any) -> Any:
-            """Unmask a sum, and compare it with the exact model."""
+            """Unmask a sum, and compare it with the exact model.
+
+            Args:
+                plan: Plan of the query.
+                sum_round: Round of the secure sum.
+                messages: Messages of all stages.
+                allotment: The request, the number of the paid step and its loss.
+
+            Returns:
+                The unmasked release.
+
+            Raises:
+                Violation: the released sums differ from the model.
+            """
             release = unmask(plan, sum_round, messages, allotment)
             self._require_exact(sum_round, messages, release.values)
             return release
@@ -223,7 +240,16 @@ class SitesScenario:
             """The board of a coordinator that may lie."""
 
             def collect_messages(self, name: str, stage: int, with_vectors: bool) -> bytes:
-                """Return the messages of a stage, changed if the coordinator lies."""
+                """Return the messages of a stage, changed if the coordinator lies.
+
+                Args:
+                    name: Name of the round.
+                    stage: Number of the stage.
+                    with_vectors: Whether masked vectors are included, and not only their receipts.
+
+                Returns:
+                    Packed messages; empty while the stage is open.
+                """
                 octets = super().collect_messages(name, stage, with_vectors)
                 return scenario._distort(stage, octets) if octets and scenario._is_lying else octets
 
@@ -234,7 +260,11 @@ class SitesScenario:
             self._world.sleep(5.0)
 
     def _run_site(self, number: int) -> None:
-        """Answer rounds until the process is killed; after a refusal of the disk, begin anew."""
+        """Answer rounds until the process is killed; after a refusal of the disk, begin anew.
+
+        Args:
+            number: Number of the site, from 0.
+        """
         federation, world = self._federation, self._world
         while True:
             noise = Randomness(world.random_bytes(f"site {number}"), is_seeded=False)
@@ -277,7 +307,14 @@ class SitesScenario:
         return ApprovedList(file)
 
     def _hear(self, line: str) -> None:
-        """Read a site's log: an internal error is a fault of the product."""
+        """Read a site's log: an internal error is a fault of the product.
+
+        Args:
+            line: Line of the site's log.
+
+        Raises:
+            Violation: the line reports an internal error.
+        """
         if "it failed (" in line:
             raise Violation(f"{self._world.current.name}: {line}")
 
@@ -351,7 +388,11 @@ class SitesScenario:
                 self._board._open_round(0, name, body, CARELESS, 0)
 
     def _sign_impossible_request(self, number: int) -> bytes:
-        """Return an analyst's signed request for a round that its question has not: sites refuse it."""
+        """Return an analyst's signed request for a round that its question has not: sites refuse it.
+
+        Args:
+            number: Number that makes the request id unique.
+        """
         request = RoundRequest(QUESTION, PRICE, f"{CARELESS} {number}", ((0,),) * 9)
         return request.to_signed_bytes(self._federation.task, self._federation.analyst_key)
 
@@ -370,7 +411,13 @@ class SitesScenario:
         consent = federation.task.sign_consent(federation.keys[number])
 
         def send(path: str, body: bytes, bearer: str) -> None:
-            """Send one request, and count the status of its response."""
+            """Send one request, and count the status of its response.
+
+            Args:
+                path: Path below the task.
+                body: Content of the request.
+                bearer: Bearer token.
+            """
             request = Request("POST", f"/tasks/{task}/{path}", body, {"Authorization": f"Bearer {bearer}"})
             with suppress(OSError):
                 statuses[self._network.exchange(HUB, request, PATIENCE)[0]] += 1
@@ -393,7 +440,15 @@ class SitesScenario:
     # Lies
 
     def _distort(self, stage: int, octets: bytes) -> bytes:
-        """Return the messages of a stage as a lying coordinator hands them out."""
+        """Return the messages of a stage as a lying coordinator hands them out.
+
+        Args:
+            stage: Number of the stage.
+            octets: Packed messages of the stage.
+
+        Returns:
+            Packed messages: unchanged, or with a message missing, repeated, altered or from an earlier round.
+        """
         parts = unpack_parts(octets)
         fault = self._world.step(f"hand out {STAGES[stage]}", *LIES, probability=0.15)
         if fault == LIES[0] or (fault == LIES[4] and stage == MASKED):
@@ -413,7 +468,15 @@ class SitesScenario:
         return message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
 
     def _cheat_with(self, stage: int, message: bytes) -> bytes:
-        """Return the message that a cheating site sends in place of `message`."""
+        """Return the message that a cheating site sends in place of `message`.
+
+        Args:
+            stage: Number of the stage.
+            message: Honest message of the site.
+
+        Returns:
+            The message itself, an altered or longer message, or the message of an earlier round.
+        """
         fault = self._world.step(f"send {STAGES[stage]}", *FRAUDS)
         sent = message
         if fault == FRAUDS[0]:
@@ -535,7 +598,13 @@ class _Lines(Channels):
         self._scenario = scenario
 
     def from_certificate(self, url: str, certificate: str, timeout: float = ANSWER_SECONDS) -> _Line:
-        """Return a simulated connection to the coordinator."""
+        """Return a simulated connection to the coordinator.
+
+        Args:
+            url: URL of the coordinator, without effect.
+            certificate: Certificate of the coordinator, without effect.
+            timeout: Seconds to wait for an answer, unless the scenario sets its own.
+        """
         line = _Line(self._network, self._server, self._timeout or timeout)
         line.scenario = self._scenario
         return line

@@ -157,7 +157,7 @@ class Process:
 class World:
     """Processes, clock, faults and invariants of one schedule.
 
-    Arguments:
+    Args:
         schedule: What decides the run.
         tuning: Probabilities and durations.
     """
@@ -188,7 +188,11 @@ class World:
     # Decisions
 
     def draw(self, purpose: str) -> float:
-        """Return a number from 0 to below 1 that seed, process, event and purpose decide."""
+        """Return a number from 0 to below 1 that seed, process, event and purpose decide.
+
+        Args:
+            purpose: Name under which the seed decides; another purpose gives an independent number.
+        """
         return self.draw_word(purpose) / WORD
 
     def draw_word(self, purpose: str) -> int:
@@ -205,7 +209,12 @@ class World:
         return mixed ^ (mixed >> 31)
 
     def choose(self, purpose: str, options: Sequence[Any]) -> Any:
-        """Return one of the options, with equal probabilities, drawn from the seed under the name `purpose`."""
+        """Return one of the options, with equal probabilities, drawn from the seed under the name `purpose`.
+
+        Args:
+            purpose: Name under which the seed decides; another purpose gives an independent choice.
+            options: Options, at least one.
+        """
         return options[self.draw_word(purpose) % len(options)]
 
     @property
@@ -331,7 +340,12 @@ class World:
             self._forget_ended()
 
     def _schedule(self, process: Process, delay: float) -> None:
-        """Put a process on the agenda, some seconds from now."""
+        """Put a process on the agenda, some seconds from now.
+
+        Args:
+            process: Process to continue.
+            delay: Simulated seconds until then.
+        """
         heapq.heappush(self._agenda, (self.now + delay, next(self._orders), process))
 
     def count_events(self) -> tuple[ProcessEvent, ...]:
@@ -374,6 +388,10 @@ class World:
 
         Looks in between would find nothing new. A process that polls wakes up at its deadline, and at the latest after
         `Tuning.longest_poll`, since what it waits for may be the time.
+
+        Args:
+            seconds: Simulated seconds until the next check.
+            deadline: Simulated time at which the wait ends; infinite: none.
         """
         active = (time for time, _, process in self._agenda if process not in self._polling)
         latest = min(self.now + self.tuning.longest_poll, deadline)
@@ -382,7 +400,12 @@ class World:
         self.sleep(wake_up - self.now)
 
     def wait_until(self, holds: Callable[[], bool], pause: float = 0.05) -> None:
-        """Wait until a condition holds, looking at it every `pause` seconds while others do something."""
+        """Wait until a condition holds, looking at it every `pause` seconds while others do something.
+
+        Args:
+            holds: Condition without side effects.
+            pause: Simulated seconds between two checks.
+        """
         while not holds():
             self.poll(pause)
 
@@ -432,7 +455,11 @@ class World:
         self._hub.switch()  # the hub unwinds this process by an exception
 
     def _list_running(self, machine: str) -> list[Process]:
-        """Return the processes of a machine that have not ended."""
+        """Return the processes of a machine that have not ended.
+
+        Args:
+            machine: Name of the machine.
+        """
         return [process for process in self._processes if process.machine == machine and not process.is_done]
 
     def stop_machine(self, machine: str) -> None:
@@ -441,7 +468,11 @@ class World:
         self.sleep(0.0)
 
     def _can_strike(self, process: Process) -> bool:
-        """Count a fault or a stop that was drawn for the present event; return False if it must be left out."""
+        """Count a fault or a stop that was drawn for the present event; return False if it must be left out.
+
+        Args:
+            process: Process whose present event is struck.
+        """
         if self.is_calm:
             return False
         event = process.name, process.events
@@ -466,7 +497,11 @@ class World:
         return fault
 
     def note(self, text: str) -> None:
-        """Add a line to the trace without an event."""
+        """Add a line to the trace without an event.
+
+        Args:
+            text: Content of the line.
+        """
         name = self.current.name if self.is_running else "operator"
         self.trace.append(Event(self.event, self.now, name, text))
 
@@ -522,7 +557,14 @@ class SimulatedLock:
 
 @contextmanager
 def replace_attributes(*replacements: tuple[Any, str, Any]) -> Iterator[None]:
-    """Replace attributes of modules and objects, and put the old ones back at the end."""
+    """Replace attributes of modules and objects, and put the old ones back at the end.
+
+    Args:
+        replacements: Object, name of the attribute and new value of each.
+
+    Raises:
+        AttributeError: an object has no attribute of the name.
+    """
     old_values = [(owner, name, getattr(owner, name)) for owner, name, _ in replacements]
     for owner, name, value in replacements:
         setattr(owner, name, value)

@@ -165,6 +165,10 @@ def _find_refusal(records: Records, axis: Axis | Categories) -> InvalidArgument 
     """Return the error with which a table refuses an axis, such as a missing column; None if the table accepts it.
 
     Only the schema of the table is read.
+
+    Args:
+        records: Opened table of a site.
+        axis: Column with its grid or categories, and its filter.
     """
     try:
         records.check((axis,))

@@ -77,15 +77,31 @@ class TransportController(Controller):  # type: ignore[misc]
         self._patience = patience
 
     def start_controller(self, fl_ctx: FLContext) -> None:
-        """Do nothing: `control_flow` needs no preparation."""
+        """Do nothing: `control_flow` needs no preparation.
+
+        Args:
+            fl_ctx: Context of the NVFlare run, without effect.
+        """
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
-        """Do nothing: `control_flow` releases all resources."""
+        """Do nothing: `control_flow` releases all resources.
+
+        Args:
+            fl_ctx: Context of the NVFlare run, without effect.
+        """
 
     def process_result_of_unknown_task(
         self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
     ) -> None:
-        """Ignore the result: the site repeats its batch."""
+        """Ignore the result: the site repeats its batch.
+
+        Args:
+            client: Sender of the result, without effect.
+            task_name: Name of the task, without effect.
+            client_task_id: Id of the task, without effect.
+            result: The result, without effect.
+            fl_ctx: Context of the NVFlare run, without effect.
+        """
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """Send tasks to clients and forward their batches, until the coordinator has stopped or NVFlare aborts the job.
@@ -102,7 +118,12 @@ class TransportController(Controller):  # type: ignore[misc]
         forwarding: dict[str, Future[bytes]] = {}
 
         def queue_result(client_task: ClientTask, fl_ctx: FLContext) -> None:
-            """Queue a client's batch for the main loop; NVFlare calls this function in another thread."""
+            """Queue a client's batch for the main loop; NVFlare calls this function in another thread.
+
+            Args:
+                client_task: Task of one client with its result, whose batch may be empty.
+                fl_ctx: Context of the NVFlare run, without effect.
+            """
             results.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
 
         # 128: sites whose requests are forwarded to the coordinator at the same time, at most

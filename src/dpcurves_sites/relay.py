@@ -73,6 +73,9 @@ MOST_ROUNDS = 2**12
 def unpack_messages(octets: bytes) -> list[bytes]:
     """Return the messages that a coordinator's response contains, in order.
 
+    Args:
+        octets: Packed messages; no bytes give no messages.
+
     Raises:
         ProtocolError: the response is cut off (status 502).
     """
@@ -152,7 +155,11 @@ class StoredMessage:
         return cls(path, len(message), sha256(message).digest())
 
     def read(self, *, receipt: bool = False) -> bytes:
-        """Return the stored message or, for a receipt, only the bytes before its vector."""
+        """Return the stored message or, for a receipt, only the bytes before its vector.
+
+        Args:
+            receipt: Whether only the receipt is read.
+        """
         message = self.path.read_bytes()
         return _cut_receipt(message) if receipt else message
 
@@ -160,7 +167,7 @@ class StoredMessage:
 class MessageBoard:
     """The message board of a task. It is untrusted: recipients verify each message. No method waits.
 
-    Arguments:
+    Args:
         task: The task.
         timeout: Seconds after which a silent site is left out, if the task allows it, or the round ends.
     """
@@ -180,7 +187,15 @@ class MessageBoard:
         self.notify: Callable[[], object] = int
 
     def add_consent(self, site: int, signature: bytes) -> bytes:
-        """Store a site's consent to the task, and return all consents."""
+        """Store a site's consent to the task, and return all consents.
+
+        Args:
+            site: Number of the site.
+            signature: Signature of the site over the task; replaces an earlier one.
+
+        Returns:
+            Packed consents in the order of the sites' numbers, each with the number in front.
+        """
         with self._changed:
             self._consents[site] = signature
             self.notify()
@@ -205,6 +220,13 @@ class MessageBoard:
 
     def start_round(self, analyst: int, signed_request: bytes) -> bytes:
         """Open a round, unless it is open already, and return its name.
+
+        Args:
+            analyst: Number of the analyst, whose token was checked.
+            signed_request: Request of the round with the analyst's signature.
+
+        Returns:
+            Hash of the signed request, as hexadecimal digits; a refused round is opened again.
 
         Raises:
             ProtocolError: The request has no valid signature of an analyst, or the analyst asks too much.
@@ -276,7 +298,11 @@ class MessageBoard:
                 self._next_plans[analyst] = monotonic() + 3 * max(0.0, seconds - 0.1)
 
     def _drop_round(self, name: str) -> None:
-        """Remove a round from the board, and delete its stored messages."""
+        """Remove a round from the board, and delete its stored messages.
+
+        Args:
+            name: Name of the round, which must be on the board.
+        """
         self._rounds.pop(name).delete()
 
     def _drop_old_rounds(self, current: str) -> None:
@@ -293,6 +319,13 @@ class MessageBoard:
         """Return the first request that waits for this site, or nothing.
 
         The site repeats its consent, since the board may have restarted.
+
+        Args:
+            site: Number of the site.
+            signature: Signature of the site over the task.
+
+        Returns:
+            Signed request; empty if no round waits.
         """
         if self._consents.get(site) != signature:
             self.add_consent(site, signature)
@@ -308,7 +341,12 @@ class MessageBoard:
         return b""
 
     def limit_message(self, name: str, stage: int) -> int:
-        """Return the most bytes that a site may post to a stage of a round: they follow from the plan."""
+        """Return the most bytes that a site may post to a stage of a round: they follow from the plan.
+
+        Args:
+            name: Name of the round.
+            stage: Number of the stage; only the masked sum has a vector.
+        """
         with self._changed:
             vector_length = self._find_round(name).vector_length if stage == MASKED else 0
         # 2**26 bytes: the largest message of a site under any plan
@@ -429,12 +467,24 @@ class MessageBoard:
         return frozenset(range(len(self.task.members)))
 
     def _find_excluded(self, open_round: OpenRound) -> frozenset[int]:
-        """Return the sites that were left out of an earlier sum of the same request."""
+        """Return the sites that were left out of an earlier sum of the same request.
+
+        Args:
+            open_round: The round.
+
+        Returns:
+            Numbers of the sites; empty for the first sum of a request.
+        """
         name, sites = self._left_out.get(open_round.request_id, (open_round.name, frozenset[int]()))
         return frozenset() if name == open_round.name else sites
 
     def _exclude_sites(self, open_round: OpenRound, sites: frozenset[int]) -> None:
-        """Leave sites out of all later rounds of a request, once: the first sum of a request decides."""
+        """Leave sites out of all later rounds of a request, once: the first sum of a request decides.
+
+        Args:
+            open_round: Round that closed without the sites.
+            sites: Numbers of the sites; an empty set has no effect.
+        """
         if sites and open_round.request_id not in self._left_out:
             if len(self._left_out) >= MOST_ROUNDS:
                 del self._left_out[next(iter(self._left_out))]
@@ -462,6 +512,9 @@ class MessageBoard:
     def _require_open(self, open_round: OpenRound) -> None:
         """Check that a round is not over.
 
+        Args:
+            open_round: The round.
+
         Raises:
             ProtocolError: the round is over (status 410); the message has the reason.
         """
@@ -470,7 +523,12 @@ class MessageBoard:
 
 
 def _plan_vector_length(request: RoundRequest, task: FederationTask) -> int:
-    """Return the integers per vector of a round; 0 for a request that sites will refuse."""
+    """Return the integers per vector of a round; 0 for a request that sites will refuse.
+
+    Args:
+        request: Request of the round.
+        task: The task of the federation.
+    """
     try:
         plan, _ = request.plan_round(task)
         return plan.distribution.size or 0
@@ -479,7 +537,14 @@ def _plan_vector_length(request: RoundRequest, task: FederationTask) -> int:
 
 
 def _cut_receipt(message: bytes) -> bytes:
-    """Return the receipt in front of a site's masked vector, whose length the receipt states."""
+    """Return the receipt in front of a site's masked vector, whose length the receipt states.
+
+    Args:
+        message: Message of the stage of the masked sum.
+
+    Returns:
+        Bytes of the message before the vector; empty if the message is shorter than its vector.
+    """
     # offset in bytes of the vector length in a message: version line (8), task (32), round number (8)
     receipt_head = 48
     vector_length = int.from_bytes(message[receipt_head : receipt_head + 8], "little")
@@ -591,6 +656,13 @@ def create_app(board: MessageBoard) -> Starlette:
         async def handle_message(task: str, *path: str | Request) -> Response:
             """Authenticate the sender, read the message, and answer it from a thread; `path` is the parts of the path,
             then the request.
+
+            Args:
+                task: Name of the task in the path.
+                path: Parts of the path, then the request.
+
+            Raises:
+                ProtocolError: the sender has no token of this role, or the message is refused.
             """
             *arguments, request = path
             number = authenticate_member(task, cast("Request", request), role)

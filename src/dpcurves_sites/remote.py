@@ -109,7 +109,11 @@ class ApprovedQuestion:
 
     def allows(self, request: ApprovalRequest) -> bool:
         """Return True if a request is for the approved question at up to the approved loss. An approved rho admits
-        epsilon, too."""
+        epsilon, too.
+
+        Args:
+            request: Request of an analyst.
+        """
         if self.max_loss.epsilon is None:
             is_affordable = request.loss.rho <= self.max_loss.rho
         else:
@@ -123,7 +127,7 @@ class ApprovedList:
     The file is a JSON list. Each entry has ``question``, as in ``{"ask": "cdf", "column": "age", ...}``, or its
     ``fingerprint``, as plans and sites print it; and the largest loss of each request: ``epsilon`` or ``rho``.
 
-    Arguments:
+    Args:
         file: The path.
 
     Raises:
@@ -234,7 +238,11 @@ class SiteAgent:
                 pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def _answer_request(self, octets: bytes) -> None:
-        """Answer one request stage by stage, or refuse it: the coordinator gets a line without facts of the records."""
+        """Answer one request stage by stage, or refuse it: the coordinator gets a line without facts of the records.
+
+        Args:
+            octets: Signed request, as the coordinator sent it.
+        """
         round_name = sha256(octets).hexdigest()
         try:
             request = RoundRequest.from_signed_bytes(octets, self._task)
@@ -424,7 +432,7 @@ class RemoteFederation:
     The client fetches and verifies all messages of a round and unmasks the sum. A coordinator that alters, swaps,
     repeats or invents messages is detected, and no result is returned.
 
-    Arguments:
+    Args:
         task: The task document.
         ticket: The analyst's credential at the coordinator.
         key: The analyst's signing key.
@@ -445,7 +453,15 @@ class RemoteFederation:
         self._line.close()
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """Return the plans of a question's rounds. Reads no records and charges nothing."""
+        """Return the plans of a question's rounds. Reads no records and charges nothing.
+
+        Args:
+            question: Question of the analyst.
+            loss: Loss of the whole question.
+
+        Raises:
+            ValueError: the question cannot be planned.
+        """
         return self._task.terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
@@ -474,6 +490,10 @@ class RemoteFederation:
         def reply(step: Step, allotment: Allotment) -> Release:
             """Let the sites answer one query by a secure sum; return the verified release, with a note that names sites
             that were left out.
+
+            Args:
+                step: Query of the round.
+                allotment: The request, the number of the paid step and its loss.
             """
             plan = terms.plan_query(step.query, allotment.loss)
             signed_request = RoundRequest(question, loss, name, tuple(answers)).to_signed_bytes(self._task, self._key)

@@ -123,7 +123,15 @@ class RoundRequest:
         earlier = list(self.answers)
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            """Return the release of an earlier round as the analyst states it; raise at the requested round."""
+            """Return the release of an earlier round as the analyst states it; raise at the requested round.
+
+            Args:
+                step: Query of the round.
+                allotment: The request, the number of the paid step and its loss.
+
+            Returns:
+                Release of the next earlier round.
+            """
             plan = terms.plan_query(step.query, allotment.loss)
             if not earlier:
                 raise _StopAtRound(plan, allotment)

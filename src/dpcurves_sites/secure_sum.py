@@ -119,7 +119,14 @@ class Roster:
         return min(len(self.keys) - self.quorum, self.degree + 1 - self.threshold)
 
     def find_holders(self, site: int) -> tuple[int, ...]:
-        """Return the sites that hold shares of a site's masks: itself, and its neighbours."""
+        """Return the sites that hold shares of a site's masks: itself, and its neighbours.
+
+        Args:
+            site: Number of the site, from 0.
+
+        Returns:
+            Numbers of the sites in rising order.
+        """
         sites = len(self.keys)
         reach = self.degree // 2
         if self.degree == sites - 1:
@@ -335,6 +342,10 @@ def share_secret(secret: bytes, holders: Sequence[int], threshold: int, randomne
 def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
     """Reconstruct a secret from at least `threshold` shares, by Lagrange interpolation at 0.
 
+    Args:
+        shares: Share by number of the site.
+        threshold: Number of shares that determine the secret.
+
     Raises:
         ProtocolError: There are too few shares, or they determine no 32-byte secret.
     """
@@ -396,7 +407,12 @@ def _exchange_keys(mine: bytes, theirs: bytes, site: int) -> bytes:
 
 
 def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
-    """Add the stream of each key to the vector in place, or subtract it, by its sign."""
+    """Add the stream of each key to the vector in place, or subtract it, by its sign.
+
+    Args:
+        vector: 64-bit words, changed modulo ``2**64``.
+        keys: Key of each mask, and its sign: positive to add, negative to subtract.
+    """
     for key, sign in keys:
         stream = Cipher(AES(key), CTR(bytes(16))).encryptor()
         operation = np.add if sign > 0 else np.subtract
@@ -491,7 +507,14 @@ class SiteState:
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> SiteState:
-        """SECRET: parse the output of `to_bytes`."""
+        """SECRET: parse the output of `to_bytes`.
+
+        Args:
+            octets: JSON text.
+
+        Raises:
+            ValueError: the text is not valid JSON, or its fields are invalid.
+        """
         return STORED.decode_fields(cls, json.loads(octets))
 
 
@@ -882,7 +905,7 @@ def simulate_round(
 ) -> tuple[RoundMessages, list[bytes]]:
     """Run all sites of a round in one process, honestly.
 
-    Arguments:
+    Args:
         sum_round: The round.
         signers: The sites, in the order of the roster.
         vectors: The vector of each site.
@@ -896,7 +919,15 @@ def simulate_round(
     states = [b""] * len(signers)
 
     def collect_stage(stage: int, ask: Callable[[Signer], Step]) -> list[bytes]:
-        """Let all sites that have not dropped out take a stage; keep their states, and return their messages."""
+        """Let all sites that have not dropped out take a stage; keep their states, and return their messages.
+
+        Args:
+            stage: Number of the stage.
+            ask: Function that takes the stage for one site; returns its new state and its message.
+
+        Returns:
+            Messages of the remaining sites, in their order.
+        """
         messages = []
         for signer in signers:
             if dropouts.get(signer.site, OPENED + 1) > stage:

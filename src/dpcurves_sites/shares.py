@@ -66,7 +66,7 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
     if a uniform number is below its probability: if 64 bits and a double do not prove the comparison, both are refined
     until they do. A sum that does not fit 64 bits, with probability below exp(-2**11), wraps around.
 
-    Arguments:
+    Args:
         scale: The scale of the Laplace noise to which shares of shapes with sum 1 add up.
         shape: The shape, above 0 and at most 1.
         size: The number of integers.
@@ -170,6 +170,9 @@ def _build_poisson_table(mean: Fraction) -> InversionTable:
     """Return the table by which a Poisson distribution is sampled exactly (by inversion).
 
     Tables are cached, because they are refined while numbers are drawn.
+
+    Args:
+        mean: Mean of the distribution, above 0.
     """
     return InversionTable(PoissonNumber(mean))
 
@@ -208,6 +211,13 @@ def _sample_geometric(size: int, randomness: Randomness) -> NDArray[np.int64]:
     """Draw `size` independent numbers i = 0, 1, ..., each with probability ``2**-(i + 1)``.
 
     Each is the number of random bits 1 before the first bit 0.
+
+    Args:
+        size: Number of draws.
+        randomness: Source of random bits.
+
+    Returns:
+        Draws, (size,).
     """
     numbers = np.zeros(size, dtype=np.int64)
     pending = np.arange(size)
@@ -348,7 +358,11 @@ def gaussian_overhead(variance: float, shares: int) -> float:
     spread = (1 + 2 * max(smallest_tail, 0.0)) / (1 - 2 * min(_bound_tail(variance), 0.25))
 
     def bound_at(end: float) -> float:
-        """Return the bound on the excess loss for one choice of b; infinity if it is useless."""
+        """Return the bound on the excess loss for one choice of b; infinity if it is useless.
+
+        Args:
+            end: Candidate for the number b of the proof, above 0.
+        """
         power = 2 * (1 + 2 * end) * logarithm
         if power > 1:
             return inf

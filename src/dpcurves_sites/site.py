@@ -84,7 +84,7 @@ class RoundStore:
     returned after it is stored together with the new state, and a vector is stored before it is masked: so noise is not
     drawn twice, and no two lists are signed. In all rounds under one payment, a site signs lists of the same sites.
 
-    Arguments:
+    Args:
         signer: The site and its key.
         ledger: The ledger whose database holds the tables.
         randomness: Source of secrets.
@@ -109,7 +109,7 @@ class RoundStore:
     ) -> bytes:
         """Return the site's message of a stage: computed once and stored, and from then on the stored one.
 
-        Arguments:
+        Args:
             sum_round: The round of secure aggregation.
             stage: Number of the stage, from `KEYS` to `OPENED`.
             previous_messages: The messages of all sites in the previous stage; empty in the first.
@@ -134,7 +134,11 @@ class RoundStore:
         probe = {"task": self._signer.key.public_key().public_bytes_raw().hex(), "payment": "", "sites": ""}
 
         def write_nothing(connection: Connection) -> None:
-            """Insert a row and delete it again, in one transaction."""
+            """Insert a row and delete it again, in one transaction.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             connection.execute(insert(LISTS).values(**probe))
             connection.execute(delete(LISTS).where(LISTS.c.task == probe["task"], LISTS.c.payment == ""))
 
@@ -145,7 +149,12 @@ class RoundStore:
         return ""
 
     def has_answered(self, sum_round: SumRound, stage: int) -> bool:
-        """Return True if this site has stored its message of a stage of a round, so that a request repeats it."""
+        """Return True if this site has stored its message of a stage of a round, so that a request repeats it.
+
+        Args:
+            sum_round: Round of the secure sum.
+            stage: Number of the stage.
+        """
         return self._database.run_read(lambda connection: stage in _load_steps(connection, sum_round))
 
     def _store_vector(self, sum_round: SumRound, vector: Callable[[], Vector]) -> None:
@@ -160,7 +169,11 @@ class RoundStore:
             octets = vector().astype("<u8").tobytes()
 
             def insert_vector(connection: Connection) -> None:
-                """Store the summand unless another process has stored one."""
+                """Store the summand unless another process has stored one.
+
+                Args:
+                    connection: Connection in the write transaction.
+                """
                 if connection.execute(stored).first() is None:  # another process may have been first
                     connection.execute(insert(VECTORS).values(**_round_columns(sum_round), vector=octets))
 
@@ -263,12 +276,27 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
 
 
 def _round_columns(sum_round: SumRound) -> dict[str, str]:
-    """Return the key columns of a round in this site's tables."""
+    """Return the key columns of a round in this site's tables.
+
+    Args:
+        sum_round: Round of the secure sum.
+
+    Returns:
+        Task and round as hexadecimal digits, by name of the column.
+    """
     return {"task": sum_round.roster.task.hex(), "round": f"{sum_round.number:016x}"}
 
 
 def _round_conditions(table: Table, sum_round: SumRound) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions that select a round's rows of a table."""
+    """Return the SQL conditions that select a round's rows of a table.
+
+    Args:
+        table: Table with the key columns of rounds.
+        sum_round: Round of the secure sum.
+
+    Returns:
+        Conditions, all of which must hold.
+    """
     return [table.c[name] == value for name, value in _round_columns(sum_round).items()]
 
 
@@ -310,6 +338,13 @@ def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[
     """SECRET: return the answered stages of a round, by number.
 
     Each has its header, the digest of the messages that it answers, the site's state after it, and the message.
+
+    Args:
+        connection: Connection in a transaction.
+        sum_round: Round of the secure sum.
+
+    Returns:
+        Four parts of each stage by its number; empty before the first answer.
     """
     rows = connection.execute(select(STEPS).where(*_round_conditions(STEPS, sum_round)).order_by(STEPS.c.stage))
     return {row.stage: (row.header, row.messages_digest, row.state, row.message) for row in rows}
@@ -362,6 +397,13 @@ class FederationTerms:
     def plan_question(self, question: Question[Any], loss: PrivacyLoss) -> Plans:
         """Plan the rounds of a question. Reads no records.
 
+        Args:
+            question: Question of an analyst.
+            loss: Loss of the whole question.
+
+        Returns:
+            Plans in the order of the rounds.
+
         Raises:
             UnsupportedQuery: Secure sums cannot answer the question.
             ValueError: The question uses a column that the task does not have.
@@ -373,6 +415,10 @@ class FederationTerms:
 
     def plan_query(self, query: Query, loss: PrivacyLoss) -> Plan:
         """Return the plan of the query of one round: mechanism, noise and loss. No record is read.
+
+        Args:
+            query: Query of one round.
+            loss: Loss of this round.
 
         Raises:
             UnsupportedQuery: No mechanism for secure sums can answer the query.
@@ -389,7 +435,7 @@ class Site:
     from the query and the terms, and charges its own account before it counts. The privacy loss of all of its summands
     is at most its budget; each message by itself is masked.
 
-    Arguments:
+    Args:
         terms: The agreed terms.
         signer: The site and its key.
         table: The records, as `Session` takes them.
@@ -454,7 +500,7 @@ class Site:
     def require_answerable(self, plans: Plans, request: str) -> None:
         """Check before the first round of a question that the site can pay for all rounds and has all columns.
 
-        Arguments:
+        Args:
             plans: The plans of all rounds, from a rehearsal, that is a simulated run of the question on made-up counts.
             request: The request id; a repeated request is not charged again.
 
@@ -542,7 +588,15 @@ class Site:
         )  # fmt: skip
 
     def _build_request_id(self, request: str, step_number: int) -> str:
-        """Return the request id of a charge. It includes the task, since other tasks draw and pay for fresh noise."""
+        """Return the request id of a charge. It includes the task, since other tasks draw and pay for fresh noise.
+
+        Args:
+            request: Request id of the question.
+            step_number: Number of the round within the question.
+
+        Returns:
+            Beginning of the task's hash, request id and number, separated by slashes.
+        """
         # 16: hexadecimal digits of a task's hash that begin the request id of a charge in the ledger
         return f"{self.roster.task.hex()[:16]}/{request}/{step_number}"
 
@@ -623,7 +677,7 @@ class AnswerFunction(Protocol):
 class Federation:
     """A federation as analysts see it: it plans questions and returns curves.
 
-    Arguments:
+    Args:
         terms: The agreed terms.
         answer: Lets the sites answer a plan.
         sites: Sites to check before a question for budget and columns.
@@ -636,12 +690,25 @@ class Federation:
 
     @classmethod
     def from_sites(cls, terms: FederationTerms, sites: Sequence[Site]) -> Federation:
-        """Return a federation of sites in this process, for tests and experiments."""
+        """Return a federation of sites in this process, for tests and experiments.
+
+        Args:
+            terms: Public facts of the task.
+            sites: All sites of the task, in its order.
+        """
         unused = Randomness.from_system()  # the model draws nothing itself: each site draws its shares of the noise
         return cls(terms, lambda plan, allotment: terms.model.run(plan, sites, allotment, unused), sites)
 
     def plan(self, question: Question[Curve], loss: PrivacyLoss) -> Plans:
-        """Return the plans of a question's rounds. Reads no records and charges nothing."""
+        """Return the plans of a question's rounds. Reads no records and charges nothing.
+
+        Args:
+            question: Question of the analyst.
+            loss: Loss of the whole question.
+
+        Raises:
+            ValueError: the question cannot be planned.
+        """
         return self._terms.plan_question(question, loss)
 
     def ask(self, question: Question[Curve], loss: PrivacyLoss, request: str | None = None) -> Curve:
@@ -669,7 +736,12 @@ class Federation:
         budget = QuestionBudget.from_external_charge(name, loss.as_single_release(), charged_by_round=True)
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            """Let the sites answer the query of one round by a secure sum, and return the release."""
+            """Let the sites answer the query of one round by a secure sum, and return the release.
+
+            Args:
+                step: Query of the round.
+                allotment: The request, the number of the paid step and its loss.
+            """
             return self._answer(self._terms.plan_query(step.query, allotment.loss), allotment)
 
         curve = ask_with_budget(question, self._terms.adjacency, self._terms.model, budget, reply)

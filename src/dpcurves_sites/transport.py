@@ -92,6 +92,10 @@ def receive_part(connection: socket.socket) -> bytes:
 def _receive_exactly(connection: socket.socket, size: int) -> bytes:
     """Receive exactly `size` bytes from a connected socket, and return them.
 
+    Args:
+        connection: Connected socket.
+        size: Number of bytes; 0 receives nothing.
+
     Raises:
         OSError: The stream ended early.
     """

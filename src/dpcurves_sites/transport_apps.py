@@ -53,7 +53,7 @@ class SocketTransport:
     Formal guarantees: as `SiteAgent`, for any behaviour of the carrier. Answers are verified by their signatures,
     batches are repeated unchanged, and an answer to another batch is ignored.
 
-    Arguments:
+    Args:
         socket_path: Path of the socket, created for its user and group only.
         timeout: Seconds for which `fetch_batch` waits for a batch.
 
@@ -296,7 +296,7 @@ def write_flower_app(options: TransportOptions, folder: Path) -> str:
 
     Args:
         options: Path of the task document, and address of Flower's SuperLink.
-        folder: An existing folder, in which ``app``, ``home/config.toml`` and ``launch`` are written.
+        folder: An existing folder, in which ``app``, ``launch`` and, in ``home``, ``config.toml`` are written.
 
     Returns:
         Usage instructions, one line.

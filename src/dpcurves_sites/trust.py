@@ -100,7 +100,7 @@ class SiteHolder(Protocol):
     def answer(self, plan: Plan, allotment: Allotment, stage: int, previous_messages: Sequence[bytes]) -> bytes:
         """Return the site's message of one stage of the round that answers the plan.
 
-        Arguments:
+        Args:
             plan: The plan. The site recomputes it, and charges its ledger before it counts.
             allotment: The request, the number of the paid step and its loss.
             stage: From `KEYS` to `OPENED`.
@@ -229,7 +229,7 @@ class SecureSum:
     def build_adjacency(self, neighbours: Neighbours, unit: Unit, units: int | None) -> Adjacency:
         """Return the adjacency of the union of all sites' records.
 
-        Arguments:
+        Args:
             neighbours: Add-remove or replace-one.
             unit: The unit, and its contribution bound at one site.
             units: The total number of units over all sites, if public.
@@ -338,7 +338,7 @@ class SecureSum:
     def build_vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
         """SECRET. Return the summand of one site: exact sums plus shares of the noise, modulo 2**64.
 
-        Arguments:
+        Args:
             plan: The plan.
             records: The site's records.
             memory: Noise stored under the payment: sums of blocks of prefixes.
@@ -348,7 +348,14 @@ class SecureSum:
         if not query.is_dense:
 
             def count_prefixes(lengths: tuple[int, ...]) -> list[int]:
-                """SECRET: return the site's exact counts of records in the first slots, for each threshold."""
+                """SECRET: return the site's exact counts of records in the first slots, for each threshold.
+
+                Args:
+                    lengths: Numbers of leading slots.
+
+                Returns:
+                    A count per number of slots.
+                """
                 counts: list[int] = tabulate(records, PrefixQuery(query.axes, lengths)).tolist()
                 return counts
 
@@ -378,7 +385,12 @@ class SecureSum:
     def _share_noise(self, noise: Noise, loss: PrivacyLoss) -> Noise:
         """Return the distribution of the sum of all sites' noise shares, for the noise that a curator would add.
 
-        Raises `UnsupportedQuery` if it does not fit 64 bits, or differs too much from a discrete Gaussian.
+        Args:
+            noise: Noise that a curator would add to the exact sum.
+            loss: Loss of the release, named in the error.
+
+        Raises:
+            UnsupportedQuery: the sum does not fit 64 bits, or differs too much from a discrete Gaussian.
         """
         laplace = noise.family is Family.LAPLACE
         if noise.parameter > (LARGEST_DEVIATION if laplace else LARGEST_DEVIATION**2):
@@ -403,6 +415,13 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
 
     >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
     array([ True,  True,  True])
+
+    Args:
+        sums: Exact integers, of any size.
+        sites: Number of sites.
+
+    Returns:
+        Integers of 64 bits, at most ``2**62`` over the number of sites in absolute value.
     """
     bound = LARGEST_SUM // sites
     clipped: IntArray = np.clip(sums, -bound, bound).astype(np.int64)
@@ -410,11 +429,23 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
 
 
 def _map_noises(distribution: OutputDistribution, change: Any) -> OutputDistribution:
-    """Return a copy of a distribution with every noise replaced by `change` of it, also inside tuples and tiers."""
+    """Return a copy of a distribution with every noise replaced by `change` of it, also inside tuples and tiers.
+
+    Args:
+        distribution: Distribution with noises in its fields.
+        change: Function of a noise that returns another noise.
+    """
     copied: Any = distribution
 
     def map_value(value: Any) -> Any:
-        """Return a field's value with its noises replaced."""
+        """Return a field's value with its noises replaced.
+
+        Args:
+            value: Value of a field: noise, a tier with noise, a tuple of values, or anything else.
+
+        Returns:
+            Changed copy; other values are returned as they are.
+        """
         match value:
             case Noise():
                 return change(value)

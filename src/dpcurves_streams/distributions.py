@@ -77,7 +77,12 @@ class TimeStepDistribution(OutputDistribution):
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return a release of one step as plain objects, without a total: no number of records is public."""
+        """Return a release of one step as plain objects, without a total: no number of records is public.
+
+        Args:
+            values: Released integers of the step.
+            total: Without effect.
+        """
         return OutputDistribution.to_json(self, values, None)
 
 
@@ -85,7 +90,11 @@ class Estimator(Protocol):
     """Interface of estimators of running totals, updated step by step."""
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the running totals after the released values of the next step, (keys,)."""
+        """Return the running totals after the released values of the next step, (keys,).
+
+        Args:
+            values: Released values of the step, in the order of the distribution.
+        """
 
 
 class PrefixDistribution(TimeStepDistribution):
@@ -234,7 +243,11 @@ class NodeEstimates:
             self.variances[nodes] = remaining + self._shared[nodes] ** 2 * self.variances[parents_of]
 
     def estimate_nodes(self, values: FloatArray) -> FloatArray:
-        """Return the estimates, (nodes,), from the values of the counted nodes, in their order."""
+        """Return the estimates, (nodes,), from the values of the counted nodes, in their order.
+
+        Args:
+            values: Released counts, (counted nodes,).
+        """
         estimates = np.zeros(len(self._parents))
         child_sums = np.zeros(len(self._parents))
         estimates[self._counted] = values
@@ -293,7 +306,14 @@ class PrunedCounts(TimeStepDistribution):
         return reached
 
     def mark_frontier(self, divided: BoolArray) -> BoolArray:
-        """Mark the nodes that are counted, given the divided aggregations."""
+        """Mark the nodes that are counted, given the divided aggregations.
+
+        Args:
+            divided: True for each aggregation whose children are counted in its place, (aggregations,).
+
+        Returns:
+            Mask, (nodes,).
+        """
         parents = np.array(self.parents)
         frontier: BoolArray = (parents < 0) | np.append(divided, False)[parents]
         frontier[: self.groups] &= ~divided
@@ -356,7 +376,13 @@ class CountsAndUncountedTotals(TimeStepDistribution):
         return 0 if size is None else size
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the distributions of all parts as JSON objects by name, and the fraction as text."""
+        """Return the distributions of all parts as JSON objects by name, and the fraction of users beyond the cap.
+
+        Returns:
+            ``counts``, uncounted tuples and ``beyond``: JSON objects of the distributions with blank values, or None
+            for a part that the stream lacks; ``beyond_fraction``: fraction of the loss for users beyond
+            the cap, as text.
+        """
         distributions = {"counts": self.counts, self.KEY: self.uncounted, "beyond": self.users_beyond_cap}
         return {
             **{
@@ -368,7 +394,11 @@ class CountsAndUncountedTotals(TimeStepDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote."""
+        """Return the distribution that `to_json` wrote.
+
+        Args:
+            stored: Fields of the JSON object.
+        """
         beyond = stored["beyond"]
         return cls(
             distribution_from_json(stored["counts"]), TreeCounts.from_json(stored[cls.KEY]),
@@ -452,7 +482,14 @@ class BufferedPrefixes(PrefixDistribution):
         return float(change @ before @ change + inside.covariance[-1, -1]) * self.value_variance
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals of the first steps."""
+        """Return the mean variance of the totals of the first steps.
+
+        Args:
+            time_steps: Number of steps, from 1 to the horizon.
+
+        Returns:
+            Mean over the steps of the variance of a key's total.
+        """
         return self._moments(0, time_steps).summed_variance / time_steps * self.value_variance
 
     @property
@@ -500,6 +537,9 @@ class BufferedPrefixes(PrefixDistribution):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the distribution that `to_json` wrote.
 
+        Args:
+            stored: Fields of the JSON object.
+
         Raises:
             InvalidArgument: its weights of steps are not positive, or do not cover its horizon.
         """
@@ -530,7 +570,11 @@ class BufferedPrefixes(PrefixDistribution):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _last_steps(runs: tuple[WeightedSteps, ...]) -> list[int]:
-    """Return the number of the last time step of each run, increasing."""
+    """Return the number of the last time step of each run, increasing.
+
+    Args:
+        runs: Runs of steps with equal weights, in order.
+    """
     return list(accumulate(run.steps for run in runs))
 
 
@@ -563,7 +607,14 @@ class BufferedEstimator:
 
 
 def _buffer_inputs(run: WeightedSteps) -> FloatArray:
-    """Return the weights with which a count is added to the buffers: one for each, or one for all, (1,)."""
+    """Return the weights with which a count is added to the buffers: one for each, or one for all, (1,).
+
+    Args:
+        run: Run of steps with equal weights.
+
+    Returns:
+        Weights in units of ``2**-LATTICE_BITS``.
+    """
     return np.array(run.inputs or (run.weight,), dtype=np.float64)
 
 
@@ -590,7 +641,11 @@ class BufferedMoments(NamedTuple):
 
     @classmethod
     def of_no_step(cls, buffers: int) -> BufferedMoments:
-        """Return the moments before the first step: nothing is transformed, and there is no noise."""
+        """Return the moments before the first step: nothing is transformed, and there is no noise.
+
+        Args:
+            buffers: Number of buffers; matrices have one row more, for the total.
+        """
         zero = np.zeros((buffers + 1, buffers + 1))
         return cls(np.eye(buffers + 1), zero, zero, 0.0)
 
@@ -738,13 +793,26 @@ class PIdentityPrefixes(PrefixDistribution):
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def _p_identity_variances(time_steps: int, noise: Noise) -> FloatArray:
-    """Return the variance of each prefix until the horizon, before rounding, (time_steps,)."""
+    """Return the variance of each prefix until the horizon, before rounding, (time_steps,).
+
+    Args:
+        time_steps: Horizon: the number of time steps.
+        noise: Noise that a single count would have if it were released with the whole loss.
+    """
     return cast("PIdentityStrategy", find_p_identity_strategy(time_steps)).prefix_variances(noise)
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def _p_identity_noise_variances(time_steps: int, noise: Noise) -> tuple[FloatArray, FloatArray]:
-    """Return the variances of the noises of all cells, and of all rows."""
+    """Return the variances of the noises of all cells, and of all rows.
+
+    Args:
+        time_steps: Horizon: the number of time steps.
+        noise: Noise that a single count would have if it were released with the whole loss.
+
+    Returns:
+        Variances of the cells, then variances of the rows of the strategy.
+    """
     cells, rows = cast("PIdentityStrategy", find_p_identity_strategy(time_steps)).noises(noise)
     return np.array([cell.variance for cell in cells]), np.array([row.variance for row in rows])
 
@@ -832,6 +900,9 @@ class PrefixTree:
         The estimate is a sum of the block's estimate times the mean weight and, for each node, contrasts of its
         children. These are uncorrelated with the children's sum, hence with the levels above and below, and with each
         other.
+
+        Args:
+            weights: Weight of each step, (steps of the block,).
         """
         total = self.node_variances[0] * float(weights.mean()) ** 2
         for level, radix in enumerate(self.radices):
@@ -903,7 +974,11 @@ class IdentityEstimator:
     __slots__ = ()
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the released values of the step as they are, (keys,)."""
+        """Return the released values of the step as they are, (keys,).
+
+        Args:
+            values: Released values of the step, (keys,).
+        """
         return values
 
 
@@ -938,7 +1013,11 @@ class TreeCounts(PrefixDistribution):
         return max(epoch.tree.block_denominator for epoch in self.epochs)
 
     def block(self, time_step: int) -> Block:
-        """Return the block that contains this step, with the number of steps before it."""
+        """Return the block that contains this step, with the number of steps before it.
+
+        Args:
+            time_step: Number of the time step, from 1; steps past the last epoch lie in its blocks.
+        """
         start = 0
         for epoch in self.epochs[:-1]:
             if time_step <= start + epoch.time_steps:
@@ -1084,7 +1163,14 @@ class RunningTotalEstimator:
         self._variances = [0.0]  # of the noise of all time steps so far, after each time step that may still be needed
 
     def estimate_next(self, values: Sequence[int]) -> float:
-        """Return the number after the integers of the next step."""
+        """Return the number after the integers of the next step.
+
+        Args:
+            values: Released integers of the step, in the order of the distribution.
+
+        Returns:
+            Number of tuples up to this step, over all keys.
+        """
         self.time_step += 1
         if self._estimator is not None:
             self._total = float(self._estimator.estimate_next(np.array(values, dtype=np.float64)).sum())
@@ -1096,7 +1182,11 @@ class RunningTotalEstimator:
         return self._total
 
     def variance(self, width: int | None) -> float:
-        """Return the noise variance of the number of tuples in the last `width` steps; None: of all steps."""
+        """Return the noise variance of the number of tuples in the last `width` steps; None: of all steps.
+
+        Args:
+            width: Number of steps; at most the longest span that the estimator was made for.
+        """
         if isinstance(self._distribution, PrefixDistribution):
             return self._states * self._distribution.variance(self.time_step, width)
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
@@ -1123,6 +1213,9 @@ class RunningTotalEstimator:
 
         Args:
             values: Released values of the step.
+
+        Returns:
+            Number of tuples, which may be negative, and its variance in squared tuples.
         """
         distribution = self._distribution
         if isinstance(distribution, IntervalSums):

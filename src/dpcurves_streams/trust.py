@@ -138,6 +138,10 @@ class CentralStream:
         return Release(plan, values, allotment, randomness.is_seeded), StreamMechanismState(state)
 
     def encode_state(self, stream_state: StreamMechanismState) -> bytes:
-        """SECRET. Return the mechanism's state as bytes. The store must encrypt them."""
+        """SECRET. Return the mechanism's state as bytes. The store must encrypt them.
+
+        Args:
+            stream_state: State between two time steps.
+        """
         stored: bytes = stream_state.state.to_bytes()
         return stored

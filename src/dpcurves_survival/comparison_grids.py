@@ -164,7 +164,12 @@ def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray,
     """
 
     def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:
-        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,)."""
+        """Return observed times, as fractions of the grid, and 1 for an event or 0 for censoring, each (size,).
+
+        Args:
+            draw: Random generator.
+            size: Number of records.
+        """
         time = places(draw, size)
         until = 1.3 * places(draw, size)
         until = np.where(draw.random(size) < 0.5, until, np.inf)

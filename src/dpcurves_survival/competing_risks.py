@@ -71,7 +71,13 @@ ANY = "all causes together"
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
     """Return a risk table with one row of events for each cause, from counts by cell that include values outside the
     grid, each (..., cells + 2). If `tied`, events of a cell precede its censoring, so the fewest at risk equal the
-    number at risk."""
+    number at risk.
+
+    Args:
+        censored: Counts of censored records, (..., cells + 2).
+        events: Counts of events of each cause, in the order of the causes.
+        tied: Whether all times of a cell are equal, as at declared values.
+    """
     whole = count_at_risk(np.sum(events, axis=0), censored)
     inside = [count_censored_inside(event) for event in events]
     fewest = whole.records if tied else whole.records - count_censored_inside(censored)
@@ -163,7 +169,11 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def extrapolated_incidence(self) -> FloatArray:
-        """The shares `incidence`, constant past the end of follow-up, for simulation."""
+        """The shares `incidence`, constant past the end of follow-up, for simulation.
+
+        Returns:
+            Shares, (causes, cells + 1); at each edge they add up to at most 1.
+        """
         come = np.stack([isotonic_projection(row) for row in self._estimated_curves.incidence]).clip(0.0, 1.0)
         return np.asarray(come / np.maximum(come.sum(axis=0), 1.0))
 
@@ -221,6 +231,9 @@ class CompetingRisks(IntervalResult):
 
         They are for the numbers of these records, so they cover noise alone.
 
+        Args:
+            level: Confidence level of all intervals together, between 0 and 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
@@ -243,13 +256,28 @@ class CompetingRisks(IntervalResult):
         return super().to_frame(level=level, population=population)
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return the bounds of the bands, and of the numbers at risk, repeated for each cause."""
+        """Return the bounds of the bands, and of the numbers at risk, repeated for each cause.
+
+        Args:
+            level: Confidence level, between 0 and 1; bands are simultaneous, intervals of numbers at risk are not.
+            population: Whether the bands are for the population; numbers at risk are always of these records.
+
+        Returns:
+            Columns by name, (causes * (cells + 1),) each, cause by cause.
+        """
         lower, upper = np.tile(self.at_risk_intervals(level), (len(self.causes), 1)).T
         bands = super()._interval_columns(level, population=population)
         return {**bands, "at_risk_lower": lower, "at_risk_upper": upper}
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
         """Return the share with an event of this cause before `time`, rounded to the nearest edge of a cell.
+
+        Args:
+            cause: Value of the event column, one of `causes`.
+            time: Time, in the unit of the grid.
+
+        Returns:
+            Estimate with `interval`.
 
         Raises:
             ValueError: the cause does not exist, or `time` lies beyond the grid.
@@ -261,6 +289,13 @@ class CompetingRisks(IntervalResult):
     def time_lost(self, cause: Category, until: float) -> Estimate:
         """Return the mean time without an event that this cause takes away up to `until` (Andersen 2013); see
         `restricted_mean`.
+
+        Args:
+            cause: Value of the event column, one of `causes`.
+            until: Time to which lost time is counted, in the unit of the grid.
+
+        Returns:
+            Estimate in the unit of the grid, with `interval`.
 
         Raises:
             ValueError: the cause does not exist, or `until` lies beyond the grid.
@@ -310,6 +345,9 @@ class CompetingRisks(IntervalResult):
     def _cause_index(self, cause: Category) -> int:
         """Return the row of a cause in `causes`.
 
+        Args:
+            cause: Value of the event column.
+
         Raises:
             InvalidArgument: there is no such cause.
         """
@@ -319,6 +357,10 @@ class CompetingRisks(IntervalResult):
 
     def _require_same_causes(self, other: CompetingRisks, cause: Category) -> int:
         """Check that another group has the same causes on the same grid; return the row of a cause in `causes`.
+
+        Args:
+            other: Result of the other group.
+            cause: Value of the event column.
 
         Raises:
             WrongArgumentType: `other` is no result with competing risks.
@@ -355,7 +397,11 @@ class CompetingRisks(IntervalResult):
 
     @cached_property
     def _at_risk_with_noise(self) -> tuple[AtRisk, AtRisk]:
-        """Released events of all causes and records at risk, and draws of their noise."""
+        """Released events of all causes and records at risk, and draws of their noise.
+
+        Returns:
+            Table of the release, (cells,), and table of the noise, (draws, cells).
+        """
         tables = self._risk_table, self._sample_noise(public_generator(None))
         released, noise = (AtRisk(table.events.sum(axis=-2), table.records) for table in tables)
         return released, noise
@@ -449,7 +495,12 @@ class CompetingRisks(IntervalResult):
         return {**super()._arrays(), **rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the incidence of each cause as steps with its band on the same axes, and return the axes."""
+        """Draw the incidence of each cause as steps with its band on the same axes, and return the axes.
+
+        Args:
+            shades: Bands of all causes, wider ones first; empty: neither bands nor intervals are drawn.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         ax = how["ax"]
         before = "" if how["name"] is None else f"{how['name']}, "
         size = len(self.x)
@@ -516,7 +567,11 @@ class CompetingRisks(IntervalResult):
         return columns
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of the number of records and of the final share of each cause."""
+        """Return title and format of the number of records and of the final share of each cause.
+
+        Returns:
+            Title and format by name of the key number.
+        """
         titles = {
             f"cause_{row}": display.ColumnWords(
                 f"share with event {cause} at the end of follow-up", display.CellFormat.SHARE
@@ -559,13 +614,23 @@ def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray,
 
 def _time_lost_statistic(row: int, edge: int, time: float) -> Any:
     """Return a function from `Curves` to the mean time lost to the cause in `row` up to `time`, the time of this
-    edge."""
+    edge.
+
+    Args:
+        row: Row of the cause in `causes`.
+        edge: Index of the edge.
+        time: Time of the edge.
+    """
     return lambda one: one.time_lost(time, edge)[..., row]
 
 
 def _estimate_cause_hazards(risks: CompetingRisks) -> FloatArray:
     """Return the estimated hazard of each cause in each cell, (causes, cells); where they add up to more than 1,
-    they are scaled to add up to 1."""
+    they are scaled to add up to 1.
+
+    Args:
+        risks: Released result of competing risks.
+    """
     hazards = np.diff(risks._extrapolated_hazards, axis=1)
     return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))
 

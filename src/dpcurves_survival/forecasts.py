@@ -114,7 +114,15 @@ def _trace_curve(curve: Survival) -> rehearsals.Traced:
 
 
 def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
-    """Return synthetic columns, as `_time_columns`, for a question without a grid: times from 0 to 1,000."""
+    """Return synthetic columns, as `_time_columns`, for a question without a grid: times from 0 to 1,000.
+
+    Args:
+        question: Question with automatic range.
+        sample: Simulated records: observed times, and 1 for an event or 0 for censoring.
+
+    Returns:
+        Columns by name.
+    """
     # even cells, since the question finds its own grid
     return _time_columns(question.with_grid(Grid(0, 1000, cells=100)), sample)
 
@@ -123,12 +131,23 @@ def _unbounded_columns(question: Any, sample: Any) -> dict[str, Any]:
 
 
 def _weighted_columns(question: Any, sample: Any) -> Table:
-    """Return synthetic columns, by name, for a weighted question: times, events and survey weights."""
+    """Return synthetic columns, by name, for a weighted question: times, events and survey weights.
+
+    Args:
+        question: Question with a column of survey weights.
+        sample: Simulated records: observed times, and 1 for an event or 0 for censoring.
+    """
     return {**_time_columns(question, sample), question.weight: synthesise_weights(question, len(sample[1]))}
 
 
 def _weighted_error(question: Any, curve: Survival, records: Columns) -> float:
-    """Return the root mean square error of a weighted curve against the weighted Kaplan-Meier estimate of `records`."""
+    """Return the root mean square error of a weighted curve against the weighted Kaplan-Meier estimate of `records`.
+
+    Args:
+        question: Question with a column of survey weights.
+        curve: Released curve.
+        records: Synthetic records by column.
+    """
     return survival_error(question, curve, records, weight_steps(question, records))
 
 
@@ -396,7 +415,12 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
     )
 
     def sample_records(draw: Generator, size: int) -> Table:
-        """Return columns of `size` synthetic records: observed times in the grid, and values of the event column."""
+        """Return columns of `size` synthetic records: observed times in the grid, and values of the event column.
+
+        Args:
+            draw: Random generator.
+            size: Number of records.
+        """
         cell, until = (draw.choice(len(edges), size, p=masses) for masses in (happens, ends))
         placed = [
             sample_within_cells(edges, values, np.minimum(cells, len(edges) - 2), draw) for cells in (cell, until)

@@ -314,7 +314,15 @@ def _bias_notes(
         return ()
 
     def split(parts: Sequence[EventTable], group: int) -> list[EventTable]:
-        """Return two tables, of one group and of all others together, both cut to the `inner` cells."""
+        """Return two tables, of one group and of all others together, both cut to the `inner` cells.
+
+        Args:
+            parts: Released counts of each group, or noise of these counts.
+            group: Index of the group, from 0.
+
+        Returns:
+            Table of the group, then table of the others.
+        """
         cut = [part.select_subset((..., inner)) for part in parts]
         others = [part for number, part in enumerate(cut) if number != group]
         rest = EventTable(
@@ -362,7 +370,11 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         raise InvalidArgument("second", "must be a curve on the same grid: ask for both curves on one grid")
 
     def find_median(curves: inference.Curves) -> FloatArray:
-        """Return the event time of the first cell at whose end at most half survive, (...); infinite without one."""
+        """Return the event time of the first cell at whose end at most half survive, (...); infinite without one.
+
+        Args:
+            curves: Survival curves of one group, (..., cells + 1).
+        """
         is_reached = curves.survival[..., 1:] <= inference.MEDIAN_SURVIVAL
         cells = np.argmax(is_reached, axis=-1)
         return np.where(is_reached.any(axis=-1), curves.event_times[cells], inf)
@@ -372,6 +384,13 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
 
         They are outer quantiles over draws: of the earliest first median minus the latest second one, and of the latest
         minus the earliest.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these records.
+
+        Returns:
+            Lower and upper limit, in the unit of the times; infinite where a curve may stay above one half.
         """
         samples = [ONE_CAUSE.sample_group(curve, place, population=population) for place, curve in enumerate(groups)]
         earliest = [find_median(sample.lowest_curves) for sample in samples]
@@ -421,7 +440,15 @@ def median_follow_up(curve: Survival) -> Estimate:
     reverse = Survival(curve.label, curve.privacy, (events, censored), curve.grid)
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the lower and upper limit of the median of the reverse curve at a confidence level."""
+        """Return the lower and upper limit of the median of the reverse curve at a confidence level.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these records.
+
+        Returns:
+            Lower and upper limit, in the unit of the times; the upper limit may be infinite.
+        """
         return reverse.median_interval(level, population=population)
 
     point = reverse.median if isfinite(reverse.median) else nan

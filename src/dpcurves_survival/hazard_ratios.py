@@ -145,6 +145,10 @@ class ScoreErrors(NamedTuple):
         (draws,).
 
         At the ratio of these records their true scores add up to 0.
+
+        Args:
+            weights: Weight of each block score, (blocks,).
+            population: Whether draws are at the ratio of the population, not at the ratio of these records.
         """
         mean = float(weights @ self.information) / max(float(self.information.sum()), TUNING.least_event_variance)
         sampled = weights if population else weights - mean
@@ -152,7 +156,11 @@ class ScoreErrors(NamedTuple):
         return np.asarray(self.simulate_score_noise(weights) + self.normal_draws @ moved)
 
     def simulate_score_noise(self, weights: FloatArray) -> FloatArray:
-        """Return draws of the weighted score of records whose true scores equal the expected scores, (draws,)."""
+        """Return draws of the weighted score of records whose true scores equal the expected scores, (draws,).
+
+        Args:
+            weights: Weight of each block score, (blocks,).
+        """
         return np.asarray(self.noise @ weights + self.mean @ (weights - 1))
 
 
@@ -214,7 +222,14 @@ class ScoredRiskTables:
         return cls(events, records, fewest, noise_of_events, noise_of_records, tied, has_only_exits, normal, tuning)
 
     def _smooth_at_risk(self, records: FloatArray) -> FloatArray:
-        """Return plausible numbers at risk: positive within the noise, and nonincreasing if there are no entries."""
+        """Return plausible numbers at risk: positive within the noise, and nonincreasing if there are no entries.
+
+        Args:
+            records: Noisy numbers at risk, (2, cells) or (2, draws, cells).
+
+        Returns:
+            Numbers of the same shape.
+        """
         if self.has_only_exits:
             falling = np.minimum.accumulate(records, axis=-1)
             rising = np.maximum.accumulate(records[..., ::-1], axis=-1)[..., ::-1]
@@ -346,12 +361,22 @@ class ScoredRiskTables:
         return weights
 
     def _score_total(self, log_ratio: float, weights: FloatArray) -> float:
-        """Return the weighted sum of the released block scores at this ratio, in events."""
+        """Return the weighted sum of the released block scores at this ratio, in events.
+
+        Args:
+            log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
+            weights: Weight of each block score, (blocks,).
+        """
         return float(self.score_blocks(log_ratio, self.events, self.at_risk) @ weights)
 
     def _find_root(self, decreasing: Callable[[float], float], tolerance: float = 1e-10) -> float:
         """Return the root of a decreasing function, a log ratio, within `tolerance`; infinite if it lies beyond the
-        search range."""
+        search range.
+
+        Args:
+            decreasing: Function of a log ratio.
+            tolerance: Largest error of the root, as a log ratio.
+        """
         low, high = -self.tuning.largest, self.tuning.largest
         falling = cache(decreasing)  # the solver starts at both ends, where it is known
         if falling(low) <= 0:
@@ -366,7 +391,14 @@ class ScoredRiskTables:
         none."""
 
         def excess_score(log_ratio: float) -> float:
-            """Return the weighted released score minus the median of its simulated noise, at this ratio."""
+            """Return the weighted released score minus the median of its simulated noise, at this ratio.
+
+            Args:
+                log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
+
+            Returns:
+                Score in events; decreases in `log_ratio`.
+            """
             score_noise = self.simulate_errors(log_ratio).simulate_score_noise(self.block_weights)
             return self._score_total(log_ratio, self.block_weights) - float(np.median(score_noise))
 
@@ -374,12 +406,22 @@ class ScoredRiskTables:
 
     def interval(self, level: float, *, population: bool) -> tuple[float, float]:
         """Return lower and upper endpoint of the log hazard ratio at confidence `level`, for these records or for
-        the population; infinite if beyond the search range."""
+        the population; infinite if beyond the search range.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these records.
+        """
         each = self._endpoint_level(level, population=population)
 
         def excess_over_endpoint(log_ratio: float, side: int) -> float:
             """Return the weighted score minus the error quantile of this side (1: lower endpoint, -1: upper),
-            shifted by the least favourable order inside cells; its root is the endpoint."""
+            shifted by the least favourable order inside cells; its root is the endpoint.
+
+            Args:
+                log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
+                side: 1 for the lower endpoint, -1 for the upper endpoint.
+            """
             expected = self.expected_events(log_ratio)
             errors = self.simulate_errors(log_ratio, expected)
             scores = errors.simulate_score(self.block_weights, population=population)
@@ -394,7 +436,12 @@ class ScoredRiskTables:
         return lower, upper
 
     def _endpoint_level(self, level: float, *, population: bool) -> float:
-        """Return the confidence level of each endpoint, adjusted for unknown orders inside cells."""
+        """Return the confidence level of each endpoint, adjusted for unknown orders inside cells.
+
+        Args:
+            level: Confidence level of the interval, between 0 and 1.
+            population: Whether the interval is for the population, not for these records.
+        """
         at = min(max(self.log_ratio, -self.tuning.pilot), self.tuning.pilot)
         expected = self.expected_events(at)
         apart = self._tie_order_shift(at, -1, expected) - self._tie_order_shift(at, 1, expected)
@@ -449,7 +496,12 @@ def expected_first_group_events(
 
     def fraction_of_first(first: FloatArray, second: FloatArray) -> FloatArray:
         """Return the share of the first group in the total hazard of each cell, (cells,), if its hazard is
-        ``exp(log_ratio)`` times the other's, for these numbers at risk; 0 where no record is at risk."""
+        ``exp(log_ratio)`` times the other's, for these numbers at risk; 0 where no record is at risk.
+
+        Args:
+            first: Numbers at risk of the first group, (cells,).
+            second: Numbers at risk of the other group, (cells,).
+        """
         return first_group_fraction(log_ratio, np.stack([first, second]))
 
     early = events[1] * (fraction_of_first(most[0], fewest[1]) + fraction_of_first(most[0], last)) / 2

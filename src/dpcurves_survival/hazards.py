@@ -369,7 +369,14 @@ class _CountModel(NamedTuple):
         return expected, slopes
 
     def _sampling_covariance(self, expected: FloatArray) -> FloatArray:
-        """Return the multinomial covariance of the counts, given their expectation."""
+        """Return the multinomial covariance of the counts, given their expectation.
+
+        Args:
+            expected: Expected counts, (2 * blocks + 1,).
+
+        Returns:
+            Square matrix in the order of the counts.
+        """
         multinomial = np.diag(np.maximum(expected, 1e-3))  # records
         return np.asarray(multinomial - np.outer(expected, expected) / expected.sum())
 
@@ -454,7 +461,11 @@ def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int
     even = (block_counts / sizes)[..., block]
 
     def deviations_from_even(each: FloatArray) -> FloatArray:
-        """Return the difference of the count of each cell from the mean of its block, (..., cells)."""
+        """Return the difference of the count of each cell from the mean of its block, (..., cells).
+
+        Args:
+            each: Counts or their noise, (..., cells).
+        """
         return np.asarray(each - (np.add.reduceat(each, np.arange(0, cells, width), axis=-1) / sizes)[..., block])
 
     apart = deviations_from_even(counts.counts)

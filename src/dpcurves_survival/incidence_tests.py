@@ -270,7 +270,13 @@ def _shift(values: FloatArray, first: float) -> FloatArray:
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray, other: float = 0.0) -> FloatArray:
-    """Return ``numerator / denominator`` where the denominator is positive, and `other` elsewhere."""
+    """Return ``numerator / denominator`` where the denominator is positive, and `other` elsewhere.
+
+    Args:
+        numerator: Numbers, (..., cells).
+        denominator: Numbers of the same shape, or of a shape that NumPy broadcasts to it.
+        other: Value where the denominator is 0 or negative.
+    """
     upper, lower = np.broadcast_arrays(np.asarray(numerator, float), np.asarray(denominator, float))
     return np.asarray(np.divide(upper, lower, out=np.full(upper.shape, other), where=lower > 0))
 
@@ -313,7 +319,14 @@ class _Comparison:
 
         def stack_groups(parts: Sequence[inference.RiskTable]) -> tuple[GroupCounts, FloatArray]:
             """Return the counts of all groups, and how many records of each cell are at risk only if its events precede
-            its censoring, each (..., groups, cells)."""
+            its censoring, each (..., groups, cells).
+
+            Args:
+                parts: Released risk table of each group, or noise of these tables.
+
+            Returns:
+                Counts of the cause, of other causes and at risk; then the numbers of uncertain records.
+            """
             events = np.stack([part.events[..., row, :] for part in parts], axis=-2)
             whole = np.stack([part.events.sum(axis=-2) for part in parts], axis=-2)
             records = np.stack([part.records for part in parts], axis=-2)
@@ -356,7 +369,15 @@ class _Comparison:
 
         def shift_scores(counts: GroupCounts, censored: FloatArray) -> FloatArray:
             """Return the scores if half of the censored records of a cell leave before its events, minus the scores
-            if all leave after them."""
+            if all leave after them.
+
+            Args:
+                counts: Counts of all groups, (..., groups, cells).
+                censored: Censored records, (..., groups, cells).
+
+            Returns:
+                Differences of the scores in events, (..., groups).
+            """
             fewer = counts._replace(records=counts.records - censored / 2)
             even, late = (SubdistributionRisk.from_counts(each, cells, rho).score() for each in (fewer, counts))
             return even - late

@@ -60,11 +60,19 @@ class AtRisk(NamedTuple):
     records: FloatArray
 
     def select_subset(self, selection: Any) -> AtRisk:
-        """Return some of the cells, or of the draws, by index."""
+        """Return some of the cells, or of the draws, by index.
+
+        Args:
+            selection: Index of NumPy, applied to the arrays (..., cells): a mask, a slice or a tuple of these.
+        """
         return AtRisk(self.events[selection], self.records[selection])
 
     def add_counts(self, other: AtRisk) -> AtRisk:
-        """Return the sum of two tables."""
+        """Return the sum of two tables.
+
+        Args:
+            other: Table of the same shape.
+        """
         return AtRisk(self.events + other.events, self.records + other.records)
 
 
@@ -90,14 +98,25 @@ def count_at_risk(events: FloatArray, censored: FloatArray) -> AtRisk:
 
 def find_known_cells(table: AtRisk, noise: AtRisk, z: float = TUNING.known_z) -> BoolArray:
     """Return a mask of the leading cells whose released number at risk exceeds `z` standard deviations of its noise
-    and half a record, (cells,)."""
+    and half a record, (cells,).
+
+    Args:
+        table: Released events and numbers at risk, (cells,).
+        noise: Draws of their noise, (draws, cells).
+        z: Standard deviations of the noise that a number at risk must exceed.
+    """
     enough = table.records > np.maximum(TUNING.least_at_risk, z * np.sqrt(np.mean(noise.records**2, axis=0)))
     return np.logical_and.accumulate(enough)
 
 
 def find_followed_cells(table: AtRisk, noise: AtRisk) -> BoolArray:
     """Return a mask of the leading cells whose released number at risk is significantly above zero, (cells,):
-    `find_known_cells` at 2.5 standard deviations of its noise."""
+    `find_known_cells` at 2.5 standard deviations of its noise.
+
+    Args:
+        table: Released events and numbers at risk, (cells,).
+        noise: Draws of their noise, (draws, cells).
+    """
     return find_known_cells(table, noise, 2.5)  # noise alone exceeds it in about 1 of 100 cells
 
 
@@ -117,6 +136,13 @@ def estimate_survival(table: AtRisk, known: BoolArray) -> FloatArray:
     known.
 
     If noise makes it rise, it is replaced by the nearest nonincreasing curve (least squares).
+
+    Args:
+        table: Released events and numbers at risk, (cells,).
+        known: Mask of cells, from `find_known_cells`; other cells get the hazard 0.
+
+    Returns:
+        Survival, (cells,), from 0 to 1.
     """
     raw: FloatArray = np.cumprod(1 - _estimate_hazards(table, known), dtype=np.float64)
     return np.asarray(np.clip(-isotonic_projection(-raw), 0.0, 1.0))
@@ -130,7 +156,15 @@ def hazards_from_survival(survival: FloatArray) -> FloatArray:
 
 
 def estimate_cumulative_hazard(table: AtRisk, known: BoolArray) -> FloatArray:
-    """Return the sum of events over numbers at risk, to each cell (Nelson 1969, Aalen 1978); nondecreasing."""
+    """Return the sum of events over numbers at risk, to each cell (Nelson 1969, Aalen 1978); nondecreasing.
+
+    Args:
+        table: Released events and numbers at risk, (cells,).
+        known: Mask of cells, from `find_known_cells`; other cells get the hazard 0.
+
+    Returns:
+        Cumulative hazard, (cells,), not negative.
+    """
     return np.asarray(np.maximum(isotonic_projection(np.cumsum(_estimate_hazards(table, known))), 0.0))
 
 
@@ -269,7 +303,13 @@ def simulate_log_errors(
 
 def _estimate_cell_survival(events: FloatArray, records: FloatArray, floor: FloatArray | float = 1.0) -> FloatArray:
     """Return the share of records at risk without an event in each cell, at least `floor` / (records + 1), so that
-    it has a logarithm."""
+    it has a logarithm.
+
+    Args:
+        events: Events, (..., cells).
+        records: Records at risk, (..., cells), above 0.
+        floor: Events that the smallest share stands for, as a number or by cell.
+    """
     return np.asarray(np.maximum(1 - events / records, floor / (records + 1)))
 
 
@@ -341,7 +381,12 @@ def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int
 
 def _estimate_hazards(found: AtRisk, known: BoolArray) -> FloatArray:
     """Return events divided by records at risk in each cell, at most 1 and possibly negative by noise; 0 in unknown
-    cells."""
+    cells.
+
+    Args:
+        found: Released events and numbers at risk, (..., cells).
+        known: Mask of cells, from `find_known_cells`.
+    """
     records = np.where(known, np.maximum(found.records, TUNING.least_at_risk), 1.0)
     return np.where(known, np.minimum(found.events / records, 1.0), 0.0)
 
@@ -369,6 +414,10 @@ def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
 
     >>> find_censoring_bias(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
     array([0.125     , 0.08333333])
+
+    Args:
+        table: Events, and numbers at risk if all censoring follows the events, (..., cells).
+        censored: Records censored in each cell, (..., cells).
     """
     return np.asarray(
         _estimate_unconstrained_survival(table)
@@ -424,7 +473,11 @@ def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_o
 
 def _estimate_unconstrained_survival(found: AtRisk) -> FloatArray:
     """Return the Kaplan-Meier estimate at the end of each cell, (..., cells), without the constraint that it is
-    nonincreasing: it may rise by noise."""
+    nonincreasing: it may rise by noise.
+
+    Args:
+        found: Released events and numbers at risk, (..., cells), or draws of them.
+    """
     share = found.events / np.maximum(found.records, TUNING.least_at_risk)
     return np.asarray(np.cumprod(1 - np.clip(share, -1.0, 1.0), axis=-1))
 
@@ -569,7 +622,15 @@ def estimate_log_rank_bias(
 
 def _excess_with_even_censoring(groups: Sequence[AtRisk], censored: Sequence[FloatArray]) -> FloatArray:
     """Return observed minus expected events of the first group if half of the censored records are not at risk in
-    their cell."""
+    their cell.
+
+    Args:
+        groups: Events and numbers at risk of both groups, (..., cells) each.
+        censored: Records of both groups that are censored in each cell, (..., cells) each.
+
+    Returns:
+        Excess in events, (...).
+    """
     fewer = (group._replace(records=group.records - gone / 2) for group, gone in zip(groups, censored, strict=True))
     return compute_log_rank_score(*fewer).excess
 
@@ -650,7 +711,12 @@ class Curves(NamedTuple):
 
     def time_lost(self, until: float, edge: int) -> FloatArray:
         """Return the mean time without an event that each cause takes away up to `until` (Andersen 2013): (...,
-        causes)."""
+        causes).
+
+        Args:
+            until: Time to which lost time is counted, in the unit of the times.
+            edge: Index of the edge at that time.
+        """
         came = np.diff(self.incidence[..., : edge + 1], axis=-1)
         return np.asarray((came * np.maximum(until - self.opposite_event_times[:edge], 0.0)).sum(axis=-1))
 
@@ -750,12 +816,25 @@ class RiskTable(NamedTuple):
 
 def plausible_at_risk(records: FloatArray, noise: FloatArray) -> FloatArray:
     """Return numbers at risk that are compatible with the release, at least one: released numbers minus simulated
-    noise, (draws, cells)."""
+    noise, (draws, cells).
+
+    Args:
+        records: Released numbers at risk, (cells,).
+        noise: Draws of their noise, (draws, cells).
+    """
     return np.asarray(np.maximum(records - noise, TUNING.least_risk_of_tables))
 
 
 def _prepend_value(first: float, values: FloatArray) -> FloatArray:
-    """Return the values with `first` before them along the last axis."""
+    """Return the values with `first` before them along the last axis.
+
+    Args:
+        first: Value to put in front.
+        values: Array, (..., size).
+
+    Returns:
+        Array, (..., size + 1).
+    """
     return np.concatenate([np.full((*values.shape[:-1], 1), first), values], axis=-1)
 
 

@@ -75,7 +75,11 @@ class EventTable(NamedTuple):
 
     @classmethod
     def from_counts(cls, pair: Pair) -> Self:
-        """Return the table of unbiased released counts, (cells,)."""
+        """Return the table of unbiased released counts, (cells,).
+
+        Args:
+            pair: Released counts of censored records, then of events; both by cell.
+        """
         censored, events = (counts.unbiased_cells[0] for counts in pair)
         return cls(inference.count_at_risk(events, censored), inference.count_censored_inside(censored))
 
@@ -104,7 +108,11 @@ class EventTable(NamedTuple):
         return np.asarray(self.at_risk.events + self.censored)
 
     def select_subset(self, selection: Any) -> EventTable:
-        """Return the table for some of the cells, or of the draws, by index."""
+        """Return the table for some of the cells, or of the draws, by index.
+
+        Args:
+            selection: Index of NumPy, applied to the arrays (..., cells): a mask, a slice or a tuple of these.
+        """
         entered = self.entries[selection] if isinstance(self.entries, np.ndarray) else self.entries
         return EventTable(self.at_risk.select_subset(selection), self.censored[selection], entered)
 
@@ -361,7 +369,18 @@ class Survival(IntervalResult):
         return np.fmin(np.append(1.0, lower), self.y), np.maximum(np.append(1.0, upper), y)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the band as bounds, of shape ``(cells + 1, 2)``."""
+        """Return the band as bounds, of shape ``(cells + 1, 2)``.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: If True, the band is for the population, not for these records.
+
+        Returns:
+            Lower and upper bound at each edge, as in `band`; the band is simultaneous.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or for the population, a unit may have several records.
+        """
         return np.stack(self.band(level, population=population), axis=1)
 
     def _simulate_tie_orders(self, population: bool) -> tuple[inference.TieOrders, BoolArray]:
@@ -429,6 +448,9 @@ class Survival(IntervalResult):
 
         They are for the numbers of these records, so they cover noise alone.
 
+        Args:
+            level: Confidence level of all intervals together, between 0 and 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
@@ -450,13 +472,26 @@ class Survival(IntervalResult):
         return super().to_frame(level=level, population=population)
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return columns of the bounds of the band and of the numbers at risk, for the data frame."""
+        """Return columns of the bounds of the band and of the numbers at risk, for the data frame.
+
+        Args:
+            level: Confidence level, between 0 and 1; the band is simultaneous, intervals of numbers at risk are not.
+            population: Whether the band is for the population; numbers at risk are always of these records.
+
+        Returns:
+            Columns by name, (cells + 1,) each.
+        """
         ends = dict(zip(("at_risk_lower", "at_risk_upper"), self.at_risk_intervals(level).T, strict=True))
         return super()._interval_columns(level, population=population) | ends
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
         """Draw the curve with its bands and, if bands are drawn, numbers at risk with 95 % intervals; return the
-        axes."""
+        axes.
+
+        Args:
+            shades: Bands, wider ones first; empty: neither bands nor intervals are drawn.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         error = (self.at_risk_intervals(PLOT_LEVEL)[:, 1] - self.at_risk)[1:] if shades else None
         risk = AtRiskRow(self.x, self.at_risk[1:], error)
         plot_arguments: Any = {"label": self.label, "at_risk": risk, "weighted": self.WEIGHTED}
@@ -616,7 +651,14 @@ class SurvivalQuestion(TableQuestion):
         event_categories(self)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts of censored records and of events in each cell, for sums from the end."""
+        """Ask for one table: counts of censored records and of events in each cell, for sums from the end.
+
+        Args:
+            setting: Without effect.
+
+        Returns:
+            Generator of steps; its result is the released counts.
+        """
         return (yield from self.ask_with_budget_fraction(ALL, ()))
 
     def ask_with_budget_fraction(

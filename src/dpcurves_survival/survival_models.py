@@ -110,13 +110,21 @@ class HorizonCounts(NamedTuple):
         return np.asarray(np.divide(both, whole, out=np.full_like(whole, 0.5), where=whole > 0))
 
     def brier_score(self, scores: FloatArray) -> FloatArray:
-        """Return the Brier score at the horizon (Graf and others 1999) of these event probabilities: (...)."""
+        """Return the Brier score at the horizon (Graf and others 1999) of these event probabilities: (...).
+
+        Args:
+            scores: Predicted probability of each score, (scores,).
+        """
         loss = (self.events * (1 - scores) ** 2 + self.survivors * scores**2).sum(axis=-1)
         return np.asarray(loss / np.maximum(self.records.sum(axis=-1), LEAST_RECORDS))
 
     def event_fractions(self, starts: IntArray) -> FloatArray:
         """Return the share with an event before the horizon in each group of scores: (..., groups); NaN for empty
-        groups."""
+        groups.
+
+        Args:
+            starts: Index of the first score of each group, rising from 0.
+        """
         events, past = (np.add.reduceat(weights, starts, axis=-1) for weights in (self.events, self.survivors))
         whole = events + past
         return np.asarray(np.divide(events, whole, out=np.full_like(whole, np.nan), where=whole > LEAST_RECORDS))
@@ -230,7 +238,14 @@ class SurvivalModel(IntervalResult):
         """
 
         def find_tie_allowance(found: HorizonCounts) -> FloatArray:
-            """Return by how much the order of scores inside cells may change the area; 0 for declared values."""
+            """Return by how much the order of scores inside cells may change the area; 0 for declared values.
+
+            Args:
+                found: Weighted counts by score.
+
+            Returns:
+                Largest change, (...).
+            """
             return found.tie_allowance() if self.scores.values is None else np.zeros(())
 
         return self._estimate_metric(f"AUC at {self.horizon:g}", HorizonCounts.auc, find_tie_allowance)
@@ -251,7 +266,12 @@ class SurvivalModel(IntervalResult):
 
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
             """Return the ends of the interval of the C-index at `level`, over all orders of times in one cell; with
-            `population` for the population."""
+            `population` for the population.
+
+            Args:
+                level: Confidence level, between 0 and 1.
+                population: Whether the interval is for the population, not for these records.
+            """
             drawn = self._cell_counts.simulate_counts(population)
             intervals = []
             tables = self._cell_counts.counts, self._plausible_counts, drawn
@@ -334,7 +354,14 @@ class SurvivalModel(IntervalResult):
         tie_allowance: Callable[[HorizonCounts], FloatArray] | None = None,
     ) -> Estimate:
         """Return the estimate of a metric of weighted counts, with a value between 0 and 1. `tie_allowance` widens
-        its interval for unknown orders of scores inside cells; None: by nothing."""
+        its interval for unknown orders of scores inside cells; None: by nothing.
+
+        Args:
+            name: Name of the metric, for people.
+            metric: Function of weighted counts that returns the metric, (...).
+            tie_allowance: Function of weighted counts that returns the largest change by the order inside cells,
+                (...).
+        """
 
         def find_endpoints(level: float, population: bool) -> tuple[float, float]:
             """Return the interval, within 0 and 1, that covers the intervals of both orders of events and censoring
@@ -386,7 +413,12 @@ class SurvivalModel(IntervalResult):
 
     def _weight_counts(self, counts: FloatArray, *, censored_first: bool = False) -> HorizonCounts:
         """Return counts by score, weighted by the inverse probability of observation; `censored_first` makes
-        censoring in a cell precede its events."""
+        censoring in a cell precede its events.
+
+        Args:
+            counts: Counts by outcome, time and score, with any leading axes.
+            censored_first: Whether censoring in a cell precedes its events.
+        """
         censoring = None if self.censoring_survival is None else np.asarray(self.censoring_survival)
         return HorizonCounts.from_counts(counts, censored_first=censored_first, censoring_survival=censoring)
 
@@ -407,7 +439,11 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def _records_by_score(self) -> FloatArray:
-        """Estimated number of records in each cell of scores, over all events and times."""
+        """Estimated number of records in each cell of scores, over all events and times.
+
+        Returns:
+            Nonnegative numbers, (cells,).
+        """
         counts = self._cell_counts.counts
         return np.asarray(project_to_simplex(counts, max(float(counts.sum()), 1.0)).sum(axis=(0, 1)))
 
@@ -436,7 +472,12 @@ class SurvivalModel(IntervalResult):
         return {**self._columns(), **numbers}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw observed shares against predicted probabilities, for groups that are not empty; return the axes."""
+        """Draw observed shares against predicted probabilities, for groups that are not empty; return the axes.
+
+        Args:
+            shades: Intervals of the groups, wider ones first.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         seen = np.isfinite(self.predicted)
         plot_arguments = [shade.select_rows(seen) for shade in shades]
         observed = self._mask_unknown("observed", self.observed)[seen]

@@ -458,6 +458,10 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
 def _require_same_grid(first: Survival, second: Survival) -> None:
     """Raise unless both are survival curves on the same grid.
 
+    Args:
+        first: First curve.
+        second: Second curve.
+
     Raises:
         TypeError: one of them is not a survival curve.
         InvalidArgument: their grids differ.
@@ -492,7 +496,14 @@ def restricted_mean_difference(first: Survival, second: Survival, until: float) 
     edge, time = find_nearest_edge(first, "until", until)
 
     def read_restricted_mean(one: inference.Curves) -> FloatArray:
-        """Return the mean time without an event up to `until`."""
+        """Return the mean time without an event up to `until`.
+
+        Args:
+            one: Curves of one group, (..., cells + 1).
+
+        Returns:
+            Mean time in the unit of the times, (...).
+        """
         return one.restricted_mean(time, edge)
 
     return estimate_statistic(
@@ -558,7 +569,15 @@ def number_needed_to_treat(first: Survival, second: Survival, time: float) -> Es
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         """Return the reciprocals of the endpoints of the difference, in increasing order; (-inf, inf) if these have
-        opposite signs."""
+        opposite signs.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these records.
+
+        Returns:
+            Lower and upper endpoint, in records.
+        """
         low, high = less.interval(level, population=population)
         return (1 / high, 1 / low) if low * high > 0 else (-inf, inf)
 
@@ -669,7 +688,12 @@ class CumulativeHazard(IntervalResult):
         return np.stack([np.fmin(lower, self.y), np.fmax(upper, self.y)], axis=1)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the cumulative hazard as steps with its bands; return the axes."""
+        """Draw the cumulative hazard as steps with its bands; return the axes.
+
+        Args:
+            shades: Bands, wider ones first.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         words: Any = {"label": self.curve.label, "upwards": "cumulative hazard", "share": False}
         return draw_steps(self.x, self._mask_unknown("y", self.y), shades=shades, **words, **how)
 
@@ -695,19 +719,52 @@ class CauseSpecificEstimates(Protocol):
     causes: tuple[Category, ...]
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
-        """Return the mean time without an event that a cause takes away up to `until`."""
+        """Return the mean time without an event that a cause takes away up to `until`.
+
+        Args:
+            cause: Value of the event column.
+            until: Time to which lost time is counted, in the unit of the grid.
+
+        Returns:
+            Estimate in the unit of the grid, with `interval`.
+        """
         ...
 
     def incidence_at(self, cause: Category, time: float) -> Estimate:
-        """Return the share with an event of a cause before `time`."""
+        """Return the share with an event of a cause before `time`.
+
+        Args:
+            cause: Value of the event column.
+            time: Time, in the unit of the grid.
+
+        Returns:
+            Estimate with `interval`.
+        """
         ...
 
     def incidence_difference(self, other: Self, cause: Category, time: float) -> Estimate:
-        """Return the share with an event of a cause before `time`, minus the share in another group."""
+        """Return the share with an event of a cause before `time`, minus the share in another group.
+
+        Args:
+            other: Result of the other group, with the same causes.
+            cause: Value of the event column.
+            time: Time, in the unit of the grid.
+
+        Returns:
+            Estimate with `interval`; negative if events are rarer in this group.
+        """
         ...
 
     def hazard_ratio(self, other: Self, cause: Category) -> Estimate:
-        """Return the hazard ratio of a cause over another group."""
+        """Return the hazard ratio of a cause over another group.
+
+        Args:
+            other: Result of the other group, with the same causes.
+            cause: Value of the event column.
+
+        Returns:
+            Estimate with `interval`; above 1 if the hazard is larger in this group.
+        """
         ...
 
 
@@ -773,7 +830,14 @@ class SurvivalNumbers(CompositeResult):
         return isinstance(next(iter(self.curves.values()), None), CauseSpecificEstimates)
 
     def _estimate_group(self, curve: Survival) -> list[Estimate]:
-        """Return the restricted mean of a curve, if requested, and survival at each landmark."""
+        """Return the restricted mean of a curve, if requested, and survival at each landmark.
+
+        Args:
+            curve: Survival curve of a group.
+
+        Returns:
+            Estimates: the mean first, then landmarks in their order.
+        """
         means = [] if self.until is None else [restricted_mean(curve, self.until)]
         return [*means, *(survival_at(curve, time, self.since) for time in self.times)]
 
@@ -791,13 +855,30 @@ class SurvivalNumbers(CompositeResult):
         return [*estimates, hazard_ratio(one, other)]
 
     def _estimate_causes(self, risks: CauseSpecificEstimates) -> list[Estimate]:
-        """Return the time lost to each cause, if requested, and its incidence at each landmark."""
+        """Return the time lost to each cause, if requested, and its incidence at each landmark.
+
+        Args:
+            risks: Result of competing risks of a group.
+
+        Returns:
+            Estimates: time lost by cause first, then incidences landmark by landmark, cause by cause within a
+            landmark.
+        """
         lost = [] if self.until is None else [risks.time_lost(cause, self.until) for cause in risks.causes]
         return [*lost, *(risks.incidence_at(cause, time) for time in self.times for cause in risks.causes)]
 
     def _compare_causes(self, one: CauseSpecificEstimates, other: CauseSpecificEstimates) -> list[Estimate]:
         """Return for each cause the differences of incidences at each landmark and the hazard ratio, first group
-        against second."""
+        against second.
+
+        Args:
+            one: Result of the first group.
+            other: Result of the second group, with the same causes.
+
+        Returns:
+            Estimates: differences landmark by landmark, cause by cause within a landmark; then a hazard ratio of each
+            cause.
+        """
         apart = [one.incidence_difference(other, cause, time) for time in self.times for cause in one.causes]
         return [*apart, *(one.hazard_ratio(other, cause) for cause in one.causes)]
 
@@ -825,13 +906,28 @@ class SurvivalNumbers(CompositeResult):
         return log_rank_test(one, other, rho=rho, gamma=gamma)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return lower and upper endpoints of all `estimates`, each at `level` separately: shape ``(estimates, 2)``."""
+        """Return lower and upper endpoints of all `estimates`, each at `level` separately: shape ``(estimates, 2)``.
+
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
+
+        Returns:
+            Endpoints in the order and the units of `estimates`.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or for the population, a unit may have several records.
+        """
         return np.array([estimate.interval(level, population=population) for estimate in self.estimates.values()])
 
     def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
         """Return a row for each group and statistic, with the endpoints of its interval at `level`; None: no endpoints.
 
         The intervals are for these records or, with `population`, for the population.
+
+        Args:
+            level: Confidence level of each interval, between 0 and 1; None leaves out the endpoints.
+            population: Whether intervals are for the numbers of the population, not for the numbers of these records.
         """
         return super().to_frame(level=level, population=population)
 
@@ -843,7 +939,12 @@ class SurvivalNumbers(CompositeResult):
         }  # fmt: skip
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw a forest plot of all statistics; return the first axes."""
+        """Draw a forest plot of all statistics; return the first axes.
+
+        Args:
+            shades: Intervals of all estimates, wider ones first.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         rows = [
             (f"{whose}: {words}", estimate.value, estimate.scale) for (whose, words), estimate in self.estimates.items()
         ]

@@ -138,6 +138,9 @@ class WeightedSurvival(Survival):
     def at_risk_intervals(self, level: float) -> FloatArray:
         """Return lower and upper bounds of `at_risk`, simultaneous at `level`, of shape ``(cells + 1, 2)``.
 
+        Args:
+            level: Confidence level of all intervals together, between 0 and 1.
+
         Raises:
             ValueError: `level` is not between 0 and 1.
         """
@@ -158,7 +161,14 @@ class WeightedSurvival(Survival):
         return self._to_effective_records(EventTable.sample_noise(self.evidence, draw))
 
     def _to_effective_records(self, found: EventTable) -> EventTable:
-        """Return a table of weight steps converted to effective records."""
+        """Return a table of weight steps converted to effective records.
+
+        Args:
+            found: Table of sums of weights, in steps of the weight.
+
+        Returns:
+            Table in records; entries are left out.
+        """
         events, records = found.at_risk
         return EventTable(
             AtRisk(events / self._steps_per_record, records / self._steps_per_record),
@@ -539,7 +549,11 @@ class AutoRangeSurvivalQuestion(TableQuestion):
         )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note: the fraction of the budget that the range search takes."""
+        """Return one note: the fraction of the budget that the range search takes.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> SurvivalQuestion:
@@ -700,7 +714,14 @@ def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
 
 
 def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
-    """Return the fraction of each pair's records with an event past each cell, (cells + 1, cells + 1, cells)."""
+    """Return the fraction of each pair's records with an event past each cell, (cells + 1, cells + 1, cells).
+
+    Args:
+        mass: Estimated probability of each cell, and past the grid, (cells + 1,).
+
+    Returns:
+        Fractions by first cell, last cell and passed cell; 0 for a first cell after the last.
+    """
     below = np.append(0.0, np.cumsum(mass + LEAST_DIVISOR))
     first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
     whole = below[last + 1] - below[first]
@@ -756,7 +777,14 @@ class SimulatedTurnbull(NamedTuple):
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return lower and upper bounds of a simultaneous band, (cells,): bias and spread are the worst of all three
-        tables."""
+        tables.
+
+        Args:
+            level: Confidence level of the whole band, between 0 and 1.
+
+        Returns:
+            Bounds that may lie outside 0 to 1.
+        """
         added = np.stack([error.mean(axis=0) for error in self.errors])
         half = np.max([simultaneous_errors([errors - errors.mean(axis=0)], level) for errors in self.errors], axis=0)
         return self.survival - added.max(axis=0) - half, self.survival - added.min(axis=0) + half
@@ -837,7 +865,11 @@ class IntervalCensoredSurvival(IntervalResult):
 
     @cached_property
     def extrapolated_survival(self) -> FloatArray:
-        """The curve `y`, continued past the end of follow-up, for simulation."""
+        """The curve `y`, continued past the end of follow-up, for simulation.
+
+        Returns:
+            Survival, (cells + 1,), beginning with 1.
+        """
         return np.append(1.0, estimate_turnbull_survival(project_pair_counts(self._collapse_table(round_down=False))))
 
     def _is_unknown(self) -> bool:
@@ -887,7 +919,12 @@ class IntervalCensoredSurvival(IntervalResult):
 
     def _simulate_turnbull(self, *, population: bool, round_down: bool) -> SimulatedTurnbull:
         """Return survival and simulated errors for times rounded down or up to edges, for these records or for the
-        population; computed once."""
+        population; computed once.
+
+        Args:
+            population: Whether sampling errors are simulated as well.
+            round_down: Whether times are rounded down to edges, not up.
+        """
 
         def simulate_order() -> SimulatedTurnbull:
             """Return the simulation with fixed public seeds."""
@@ -905,7 +942,11 @@ class IntervalCensoredSurvival(IntervalResult):
 
     def _collapse_table(self, *, round_down: bool) -> FloatArray:
         """Return the unbiased released counts by first and last possible cell, (cells + 1, cells + 1); they may be
-        negative."""
+        negative.
+
+        Args:
+            round_down: Whether exact times are rounded down to the start of their cell, not up to its end.
+        """
         return collapse_pairs(self._pair_counts, round_down=round_down)
 
     @property
@@ -916,7 +957,12 @@ class IntervalCensoredSurvival(IntervalResult):
         return self.evidence.unbiased_cells.reshape(slots, slots)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw survival as steps with its bands; return the axes."""
+        """Draw survival as steps with its bands; return the axes.
+
+        Args:
+            shades: Bands, wider ones first.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return draw_survival(self.x, self._mask_unknown("y", self.y), label=self.label, shades=shades, **how)
 
     def _question(self) -> Mapping[str, object]:

@@ -70,13 +70,13 @@ def test_events_that_come_last_are_those_of_the_bound() -> None:
 def test_notes_are_given_where_times_are_finer_than_cells_and_not_where_nobody_is_censored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In each of 6 releases; and in none of 30, of which each may speak by chance at 4 standard deviations."""
+    """In each of 6 releases, where more than 2 % of the records may only seem to survive, as in group 1 (3 %; group 0:
+    1.4 %); and in none of 30, of which each may have a note by chance at 4 standard deviations."""
     monkeypatch.setattr(leaving, "choose_draws", lambda _: 400)
     for seed in range(6):
         found = released(given(20_000, seed), 6, "1", seed)
-        assert all(
-            re.match(r"about \d+% of the records may seem to survive", curve.notes[0]) for curve in found.values()
-        )
+        assert re.match(r"about [34]% of the records may seem to survive", found[1].notes[0])
+        assert not found[0].notes
         with pytest.warns(dp.CurveWarning, match="standard deviations off"):
             assert dp.log_rank_test(found[0], found[1]).notes
         assert not dp.log_rank_test(*released(given(2000, seed), 96, "1", seed).values()).notes

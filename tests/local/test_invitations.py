@@ -56,7 +56,7 @@ def test_an_invitation_is_for_one_name_of_one_task_and_a_changed_one_is_none(tmp
 def test_a_file_that_holds_no_key_is_refused_and_left_as_it_is(held: bytes, tmp_path: Path) -> None:
     (tmp_path / "key.pem").write_bytes(held)
     with pytest.raises(
-        ValueError, match="^invitation_key: the file holds no Ed25519 private key without a password; name the key"
+        ValueError, match="^invitation_key: the file holds no Ed25519 private key, or it is protected by a password; "
     ):
         Inviter.load_or_create(tmp_path / "key.pem")
     assert (tmp_path / "key.pem").read_bytes() == held

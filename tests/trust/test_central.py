@@ -1,20 +1,25 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from dpcurves.curves import CdfQuestion
 from dpcurves.data import Axis, Grid
 from dpcurves.ledger import QuestionBudget
 from dpcurves.mechanisms import FlatHistogram, LazyTree
 from dpcurves.noise import InProcessMemory
 from dpcurves.noise.randomness import Randomness
-from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
-from dpcurves.queries import CountQuery, CountUse, PrefixQuery
-from dpcurves.records import open_records
-from dpcurves.trust import Central, Curator
+from dpcurves.privacy import EACH_RECORD, AddRemove, Neighbours, PrivacyLoss
+from dpcurves.queries import CountQuery, CountUse, PartitionQuery, PrefixQuery, SumQuery
+from dpcurves.records import Records, open_records
+from dpcurves.session import Session
+from dpcurves.trust import Central, CountedTable, Curator
 
 QUERY = CountQuery((Axis("x", Grid(0, 1, cells=4)),), CountUse.CELLS)
 EACH = AddRemove(EACH_RECORD)
@@ -92,3 +97,81 @@ def test_notes_of_one_thing_are_not_gone_on_with_for_another() -> None:
 
 def test_the_holder_shows_nothing() -> None:
     assert "0.6" not in repr(Curator(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), InProcessMemory()))
+
+
+def record_reads(monkeypatch: pytest.MonkeyPatch, method: str = "counts") -> list[object]:
+    """Return a list that gets the axes of each call of a counting method of records from now on."""
+    reads: list[object] = []
+    count = getattr(Records, method)
+
+    def count_and_record(records: Records, axes: Sequence[Axis]) -> Any:
+        """Record the axes, and return the counts."""
+        reads.append(axes)
+        return count(records, axes)
+
+    monkeypatch.setattr(Records, method, count_and_record)
+    return reads
+
+
+@pytest.mark.parametrize("other", ["none", "axes", "records", "size"])
+def test_rounds_on_the_same_cells_of_the_same_records_read_them_once(
+    other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if other == "size":
+        monkeypatch.setattr("dpcurves.trust.central.MOST_STORED", 4)  # 4 cells and the missing records are 5 counts
+    reads = record_reads(monkeypatch)
+    records, again = (open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32) for _ in range(2))
+    axis, equal = (Axis("x", Grid(0, 1, cells=4)) for _ in range(2))
+    counted = CountedTable()
+    first = counted.tabulate(records, CountQuery((axis,), CountUse.CELLS))
+    exact = first.tolist()
+    first += 1  # what a mechanism does to its table must reach no other round
+    later = PartitionQuery((equal if other == "axes" else axis,), (range(4),), round_number=1)
+    assert counted.tabulate(again if other == "records" else records, later).tolist() == exact == [1, 0, 1, 1, 1]
+    assert len(reads) == (1 if other == "none" else 2)
+
+
+def test_sums_after_counts_of_the_same_cells_are_read_anew() -> None:
+    records = open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32)
+    axis, counted = Axis("x", Grid(0, 1, cells=4)), CountedTable()
+    counted.tabulate(records, CountQuery((axis,), CountUse.CELLS))
+    query = SumQuery((axis,), half=2)
+    assert counted.tabulate(records, query).tolist() == records.sums((axis,), 2)
+
+
+def test_reasons_of_missing_records_are_counted_once_for_the_same_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text("x,y\n0.1,0.1\nnobody,\n,\n")
+    reads = record_reads(monkeypatch, "missing_reasons")
+    records = open_records(file, unit=EACH_RECORD, key=b"k" * 32)
+    axis, other = (Axis(column, Grid(0, 1, cells=4)) for column in "xy")
+    counted = CountedTable()
+    counts = [
+        counted.count_reasons(records, PartitionQuery((column,), (range(4),), round_number=number)).tolist()
+        for number, column in enumerate((axis, axis, other, axis))
+    ]
+    assert reads == [(axis,), (other,), (axis,)]
+    assert counts[0] == counts[1] == counts[3] == records.missing_reasons((axis,)).tolist()
+    assert sum(counts[0]) == 2
+    assert counts[2] != counts[0]
+
+
+def test_counts_that_wait_for_a_further_round_are_not_shown() -> None:
+    counted = CountedTable()
+    counted.tabulate(open_records(TABLE, unit=EACH_RECORD, key=b"k" * 32), QUERY)
+    assert repr(counted) == "CountedTable(hidden)"
+
+
+def test_a_question_of_several_rounds_reads_its_column_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = record_reads(monkeypatch)
+    table = {"x": np.random.default_rng(1).beta(2, 5, 3_000)}
+    question = CdfQuestion("x", Grid(0, 1, cells=1_024))
+    with Session(table, budget=PrivacyLoss.pure(2), adjacency=Neighbours.REPLACE_ONE) as session:
+        assert len(list(session.plan(question, PrivacyLoss.pure(1)))) > 1
+        for request in ("first", "second"):
+            session.ask(question, PrivacyLoss.pure(1), request)
+        assert len(reads) == 2  # another question reads the records again
+        session.ask(question, PrivacyLoss.pure(1), "first")
+    assert len(reads) == 2

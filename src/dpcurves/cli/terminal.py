@@ -122,8 +122,8 @@ class UncertainChargeFailure(ChargedFailure):
 
 @contextmanager
 def translate_argument_errors(option: str, *arguments: str) -> Iterator[None]:
-    """Context manager: an error about one of these arguments, raised inside the ``with`` block, becomes `Misuse` of the
-    option that the value came from.
+    """Context manager: an `InvalidArgument` of one of these arguments, raised inside the ``with`` block, becomes
+    `Misuse` of the option that the value came from, with the same rule.
 
     Args:
         option: Name of the option.

@@ -170,6 +170,9 @@ class Setting:
         """Return the noise of a count if this fraction of the loss were spent on one tiling.
 
         Questions use it to choose queries. Mechanisms compute the noise that protects records themselves.
+
+        Args:
+            budget_fraction: Fraction of the loss, above 0 and at most 1.
         """
         adjacency = self.adjacency
         return Noise.from_loss(self.loss * budget_fraction, adjacency.l1_sensitivity, adjacency.squared_l2_sensitivity)
@@ -363,6 +366,9 @@ class Evidence:
 
         Formal guarantees: see `NoisySums.sum_over_releases`. A public total is not used.
 
+        Args:
+            parts: At least one release; all have the distribution of the first, which is not checked.
+
         Raises:
             TypeError: the noise is not additive.
         """
@@ -407,7 +413,11 @@ class Evidence:
         return self.distribution.require_type(NoisySums).nested_distribution.require_type(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
-        """Return distribution, values and public total as plain objects for JSON."""
+        """Return distribution, values and public total as plain objects for JSON.
+
+        Returns:
+            JSON values of the distribution, with the released integers; the total is null if it is private.
+        """
         return self.distribution.to_json(self.values, self.total)
 
     @classmethod

@@ -68,7 +68,15 @@ Needs: TypeAlias = Generator[Need, Any, Curve]
 
 
 def ask_workload(workload: Workload[Answer], budget_fraction: Fraction) -> Needs[Answer]:
-    """Yield a workload and return its answer: ``counts = yield from ask_workload(CellWorkload(axes), ALL)``."""
+    """Yield a workload and return its answer: ``counts = yield from ask_workload(CellWorkload(axes), ALL)``.
+
+    Args:
+        workload: Counts or other numbers that the trust model releases.
+        budget_fraction: Fraction of the question's loss that the workload may spend.
+
+    Returns:
+        The answer to the workload, which the caller of the generator sends in.
+    """
     return cast("Answer", (yield Need(workload, budget_fraction)))
 
 
@@ -210,7 +218,15 @@ class CountingMethod(Protocol):
     """
 
     def ask_rounds(self, axes: Axes, setting: Setting) -> Strategy[TableCounts]:
-        """Yield the steps of all rounds; all rows are counted on the same cells."""
+        """Yield the steps of all rounds; all rows are counted on the same cells.
+
+        Args:
+            axes: Category axes of the rows, if any, and last the axis of the grid.
+            setting: Loss and adjacency of the question.
+
+        Returns:
+            A generator that yields the steps of the rounds and returns the counts.
+        """
         ...
 
 

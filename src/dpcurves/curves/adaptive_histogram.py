@@ -236,6 +236,11 @@ def _find_upper_tail_point(edges: FloatArray, records: FloatArray, tail_count: f
 
     >>> _find_upper_tail_point(np.array([0.0, 90.0, 100.0, 1000.0]), np.array([180.0, 20.0, 100.0]), 100 / np.e)
     150.0
+
+    Args:
+        edges: Increasing edges of the intervals, (intervals + 1,), in units of the column.
+        records: Estimated records of each interval, (intervals,).
+        tail_count: Number of records above the value.
     """
     above = np.append(np.cumsum(records[::-1])[::-1], 0.0)
     interval = max(int(np.searchsorted(-above, -tail_count, side="right")) - 1, 0)
@@ -384,8 +389,18 @@ def _propose_tail_bounds(
 
 
 def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) -> float:
-    """Return the bound moved to the estimated end of a tail, `tail_end`: outwards, or within the interval that ends
-    at the bound; it is 0 instead of a bound beyond 0. `side` is 1 for the upper tail, -1 for the lower."""
+    """Return the bound moved to the estimated end of a tail, `tail_end`: outwards, or within the interval that ends at
+    the bound; it is 0 instead of a bound beyond 0.
+
+    Args:
+        pilot: Estimate from the pilot queries.
+        bound: Clipping bound, an edge of an interval, in units of the column.
+        tail_end: Estimated largest value, or smallest for the lower tail, in the same units.
+        side: 1 for the upper tail, -1 for the lower.
+
+    Returns:
+        The bound, rounded to two significant digits if it moved.
+    """
     last = int(np.searchsorted(pilot.edges, bound)) - side
     if side * tail_end < side * float(pilot.edges[min(max(last, 0), len(pilot.edges) - 1)]):
         return bound
@@ -472,7 +487,11 @@ class AutoRangeHistogramQuestion(TableQuestion):
         return HistogramQuestion(self.column, grid, self.by, self.measured_in)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return (note_on_pilot_queries(setting),)
 
     def __str__(self) -> str:
@@ -534,7 +553,8 @@ def _choose_upper_tail_points(pilot: PilotEstimate, low: float, high: float, noi
 
     Args:
         pilot: Estimate from the pilot queries.
-        low, high: Clipping bounds, in units of the column.
+        low: Lower clipping bound, in units of the column.
+        high: Upper clipping bound, in the same units.
         noise: Standard deviation of the noise of a count.
         rows: Number of groups of records.
     """
@@ -602,7 +622,12 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         self.with_bounds(0.0, 1.0)
 
     def with_bounds(self, lower: float, upper: float) -> Any:
-        """Return the question about the same column with known clipping bounds, of type `BOUNDED_QUESTION`."""
+        """Return the question about the same column with known clipping bounds, of type `BOUNDED_QUESTION`.
+
+        Args:
+            lower: Lower clipping bound, in units of the column.
+            upper: Upper clipping bound, in the same units.
+        """
         return self.BOUNDED_QUESTION(self.column, lower, upper, self.by, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -636,7 +661,11 @@ class _AutoRangeSummaryQuestion(TableQuestion):
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and how it is divided between pilot queries, tail counts
-        and sums."""
+        and sums.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         pilot_loss = setting.loss * PILOT_FRACTION
         return (
             f"no bounds are given: {setting.loss} pays for all rounds (noisy releases) together; three pilot queries "
@@ -732,5 +761,10 @@ class AutoRangeSummaryQuestion(_AutoRangeSummaryQuestion):
     moments: int = 2
 
     def with_bounds(self, lower: float, upper: float) -> SummaryQuestion:
-        """Return the `SummaryQuestion` about the same column with these clipping bounds."""
+        """Return the `SummaryQuestion` about the same column with these clipping bounds.
+
+        Args:
+            lower: Lower clipping bound, in units of the column.
+            upper: Upper clipping bound, in the same units.
+        """
         return SummaryQuestion(self.column, lower, upper, self.by, self.measured_in, self.moments)

@@ -174,12 +174,20 @@ class AutoRangeQuantilesQuestion(TableQuestion):
         object.__setattr__(self, "probabilities", parse_shares("probabilities", self.probabilities))
 
     def steps(self, setting: Setting) -> Needs[Quantiles]:
-        """Ask for the distribution function over an automatic range; return its quantiles at the probabilities."""
+        """Ask for the distribution function over an automatic range; return its quantiles at the probabilities.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         curve = yield from self._cdf_question.steps(setting)
         return Quantiles(np.array(self.probabilities), curve)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the first round."""
+        """Return one note with the total loss of all rounds and the loss of the first round.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return self._cdf_question.plan_notes(setting)
 
     @property
@@ -308,7 +316,11 @@ def format_range(lower: float, upper: float, label: str) -> tuple[str, str]:
 
 
 def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
-    """Return the releases of the range search, the last one with a note if no decade was significantly occupied."""
+    """Return the releases of the range search, the last one with a note if no decade was significantly occupied.
+
+    Args:
+        counts: Counts of the range search. If its releases are not charged, as for public data, no note is added.
+    """
     *before, last = counts.releases
     edges = last.plan.query.axes[-1].grid.edges  # type: ignore[union-attr]
     if not counts.is_paid or PilotCounts(tuple(edges.tolist()), counts.evidence).occupied_decades.any():

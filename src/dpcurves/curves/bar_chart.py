@@ -328,7 +328,14 @@ class BarChart(IntervalResult):
         return f"{', '.join(others)} or {last}" if others else last
 
     def _describe_missing(self, level: float) -> str:
-        """Return the number of `missing` records with its interval as text."""
+        """Return the number of `missing` records with its interval as text.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+
+        Returns:
+            The rounded number, its level in percent and its interval, as in ``12 (95%: 3 to 21 for these records)``.
+        """
         low, high = self.missing_interval(level)
         number = format_number(round(float(clip_to_possible(np.array(self.missing), self.privacy.most_records))))
         return f"{number} ({100 * level:g}%: {display.format_interval(low, high)} {display.RECORDS})"
@@ -356,7 +363,11 @@ class BarChart(IntervalResult):
         return replace(self, categories=Categories(columns.get(column, column), renamed))
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
-        """Return the counted column with the category of every bar as text."""
+        """Return the counted column with the category of every bar as text.
+
+        Returns:
+            A pair of a column name and its texts, in the order of the bars, as the only entry of the list.
+        """
         return [(self.categories.column, self.category)]
 
     @cached_property
@@ -400,7 +411,12 @@ class BarChart(IntervalResult):
         return {name: np.where(self.is_suppressed, np.nan, end) for name, end in ends}
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
-        """Return the lower and upper ends of the intervals of counts, (2, categories); NaN if suppressed."""
+        """Return the lower and upper ends of the intervals of counts, (2, categories); NaN if suppressed.
+
+        Args:
+            level: Probability that all intervals hold at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         return np.where(self.is_suppressed, np.nan, self.intervals(level, population=population).T)
 
     def _suppress_columns(
@@ -419,7 +435,12 @@ class BarChart(IntervalResult):
         return display.suppress_rows(columns, [*self.SUPPRESSIBLE_COLUMNS, *interval_columns], self.is_suppressed)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw a horizontal bar for each category with its intervals; return the axes."""
+        """Draw a horizontal bar for each category with its intervals; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         label = f"records by {self.categories.column}"
         return draw_category_bars(
             self.category,
@@ -432,12 +453,23 @@ class BarChart(IntervalResult):
         )
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the data frame, a row for each bar: category, count and share."""
+        """Return the columns of the data frame, a row for each bar: category, count and share.
+
+        Returns:
+            The category column under its name, then ``count`` (records) and ``share`` (in [0, 1]), (bars,) each.
+        """
         reserved = [f"{name}{suffix}" for name in self.INTERVAL_COLUMNS for suffix in ("", "_population")]
         return display.join_columns(self.label_columns(), {"count": self.count, "share": self.share}, reserved=reserved)
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
-        """Return the number of each category text, if all categories are numbers."""
+        """Return the number of each category text, if all categories are numbers.
+
+        Args:
+            columns: Names of the columns of the table; the category column counts only if it is among them.
+
+        Returns:
+            By column name, a mapping from each text to its number; empty if a category is text.
+        """
         return display.find_declared_numbers([(self.categories.column, list(self.values))], columns)
 
     def _summary(self) -> list[tuple[str, str]]:
@@ -480,7 +512,11 @@ class BarChart(IntervalResult):
         return frozenset(map(str, self.categories.values[-1:])) if self.has_other else frozenset()
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON fields that restore the chart with `_from_json`."""
+        """Return the JSON fields that restore the chart with `_from_json`.
+
+        Returns:
+            JSON values by field name.
+        """
         return {
             "column": self.categories.column, "categories": list(self.categories.values), "has_other": self.has_other,
             "order": self.order, "suppressed_below": self.suppressed_below,
@@ -509,7 +545,12 @@ class BarChart(IntervalResult):
 
 
 def simulate_chart_sample(chart: BarChart, generator: np.random.Generator) -> ReleasedSample:
-    """Return the released counts of a chart, in the order of the release, with simulated noise."""
+    """Return the released counts of a chart, in the order of the release, with simulated noise.
+
+    Args:
+        chart: The released bar chart.
+        generator: Random numbers of the simulation.
+    """
     counts = chart.evidence.unbiased_cells[0]
     likely = project_to_simplex(counts, max(float(counts.sum()), 1.0))
     return ReleasedSample(counts, likely, CountNoise.simulate(chart.evidence, generator).cells)
@@ -564,7 +605,11 @@ class BarChartQuestion(TableQuestion):
         return ListedCategories.from_categories(self.by)
 
     def steps(self, setting: Setting) -> Needs[BarChart]:
-        """Ask for one noisy count per category; return the bar chart."""
+        """Ask for one noisy count per category; return the bar chart.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+        """
         answer = yield from ask_workload(CellWorkload((self.counted_categories,)), ALL)
         return BarChart.from_counts(answer.counts, self.counted_categories, build_privacy_statement(answer.releases))
 

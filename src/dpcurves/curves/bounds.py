@@ -132,7 +132,11 @@ class Bounds(ReleasedResult):
         )  # fmt: skip
 
     def _columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the data frame, one row: lower and upper bound."""
+        """Return the columns of the data frame, one row: lower and upper bound.
+
+        Returns:
+            ``lower`` and ``upper``, arrays of one number each, in units of the column.
+        """
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
     def _edge_columns(self) -> tuple[()]:
@@ -209,6 +213,9 @@ def _list_notes(bounds: Bounds) -> tuple[str, ...]:
     """Return a note if the interval need hold none of a public number of records, with probability 0.95.
 
     Where the number is private, no release says whether they are few.
+
+    Args:
+        bounds: The released interval.
     """
     most = bounds.privacy.most_records
     is_known = most is None or bounds.is_capped or bounds.coverage * most > bounds.alpha

@@ -108,7 +108,11 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return [(column, list(map(str, values))) for column, values in self._category_columns()]
 
     def _category_columns(self) -> list[tuple[str, list[Category]]]:
-        """Return the columns, each with the declared category of every curve."""
+        """Return the columns, each with the declared category of every curve.
+
+        Returns:
+            (column name, categories) pairs; the categories are in the order of the curves.
+        """
         keys = [category if isinstance(category, tuple) else (category,) for category in self._curves]
         return [(column, [key[index] for key in keys]) for index, column in enumerate(self.columns)]
 
@@ -257,7 +261,15 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
     def order_by_size(self, values: FloatArray) -> NDArray[np.int64]:
         """Return the indices of rows in the order of a picture: by decreasing value for many text categories, else
-        as declared."""
+        as declared.
+
+        Args:
+            values: Number of each row, (categories,), as declared.
+
+        Returns:
+            Indices into `values`, (categories,). Rows keep their order for up to `MOST_LABELLED` categories, or if one
+            is not text.
+        """
         if len(self) <= MOST_LABELLED or not all(isinstance(key, str) for key in self):
             return np.arange(len(self))
         return np.argsort(-values, kind="stable")
@@ -303,20 +315,36 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return type(self)([columns.get(column, column) for column in self.columns], curves)
 
     def _with_source(self, source: str) -> Self:
-        """Return the same curves with this description of the data in their privacy statements."""
+        """Return the same curves with this description of the data in their privacy statements.
+
+        Args:
+            source: Description of the data.
+        """
         curves = {key: curve._with_source(source) for key, curve in self._curves.items()}
         return type(self)(self.columns, curves)
 
     def _suppressible_columns(self) -> Sequence[str]:
-        """Return the names of the first curve's columns whose small counts may be hidden in tables."""
+        """Return the names of the first curve's columns whose small counts may be hidden in tables.
+
+        Returns:
+            Names of the first curve's columns; empty without curves.
+        """
         return () if not self else next(iter(self.values()))._suppressible_columns()
 
     def _members(self) -> Mapping[str, Curve]:
-        """Return the curves by formatted category, which the JSON document contains."""
+        """Return the curves by formatted category, which the JSON document contains.
+
+        Returns:
+            Curves by the text of their category.
+        """
         return {format_key(category): curve for category, curve in self._curves.items()}
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON fields of the grouping: columns and categories."""
+        """Return the JSON fields of the grouping: columns and categories.
+
+        Returns:
+            ``by``, a column name or a list of several, and ``categories``, in the order of the curves.
+        """
         by = self.column if len(self.columns) == 1 else list(self.columns)
         return {"by": by, "categories": list(self._curves)}
 
@@ -381,7 +409,11 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return display.stack_frames(frames, self.label_columns())
 
     def _axis_labels(self) -> Mapping[str, str]:
-        """Return the axis label of each column of numbers, as the first curve gives it."""
+        """Return the axis label of each column of numbers, as the first curve gives it.
+
+        Returns:
+            Labels by column name; empty without curves.
+        """
         return next((curve._axis_labels() for curve in self.values()), {})
 
     def _edge_columns(self) -> Collection[str]:
@@ -425,7 +457,15 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return [("categories", str(len(self)))]
 
     def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of the summary that no table has: not the number of categories beside their table."""
+        """Return the rows of the summary that no table has: not the number of categories beside their table.
+
+        Args:
+            tables: Tables that are shown.
+            suppress: Largest width of an interval as a fraction of its number; None: nothing is suppressed.
+
+        Returns:
+            (name, text) pairs in the order of the summary.
+        """
         facts = super()._facts_beside(tables, suppress)
         return [(name, text) for name, text in facts if name != "categories" or not tables]
 
@@ -493,11 +533,20 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return next((str(curve._interval_name()) for curve in self.values() if hasattr(curve, "_interval_name")), "")
 
     def _columns(self) -> Mapping[str, Any]:
-        """Return the category columns of the data frame without the columns of curves."""
+        """Return the category columns of the data frame without the columns of curves.
+
+        Returns:
+            The category columns by name, a list of texts each.
+        """
         return display.join_columns(self.label_columns(), {})
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the curves of all categories on the axes ``how["ax"]``, without intervals; return the axes."""
+        """Draw the curves of all categories on the axes ``how["ax"]``, without intervals; return the axes.
+
+        Args:
+            shades: Not used: the axes would be too full.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return self.plot(how["ax"], level=None, name=how["name"])
 
 
@@ -519,7 +568,14 @@ def _suppress_numbers(
 
 
 def _as_column(values: Sequence[Any]) -> NDArray[Any]:
-    """Return a column of numbers; of objects if some are text, as where a median is not reached."""
+    """Return a column of numbers; of objects if some are text, as where a median is not reached.
+
+    Args:
+        values: Numbers, or texts in place of numbers that have no value.
+
+    Returns:
+        Array of the length of `values`.
+    """
     has_text = any(isinstance(value, str) for value in values)
     return np.array(values, dtype=object if has_text else np.float64)
 
@@ -691,6 +747,10 @@ def format_axis_label(column: str, measured_in: str) -> str:
     ('date (date)', 'Months', 'stay_days')
     >>> format_axis_label("birthdays", "days"), format_axis_label("share, %", "%")
     ('birthdays (days)', 'share, %')
+
+    Args:
+        column: Name of the column, or a model that computes it.
+        measured_in: Measuring unit, such as ``days`` or ``date``; empty: none.
 
     Raises:
         TypeError: the measuring unit is not text.

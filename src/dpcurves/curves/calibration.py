@@ -182,6 +182,9 @@ class CalibrationQuestion(GroupQuestion):
     def steps(self, setting: Setting) -> Needs[Calibration]:
         """Ask for the number of records if grouping needs one, then for counts of both classes per score group;
         return the calibration curve.
+
+        Args:
+            setting: Loss of the question, and adjacency, which may have a public number of records.
         """
         return self._ask_result(Calibration.from_counts, setting)
 
@@ -324,7 +327,11 @@ class HosmerLemeshow(GroupIntervalResult):
         }  # fmt: skip
 
     def _arrays(self) -> dict[str, object]:
-        """Return the arrays of the JSON document: statistic, p-value and `rows`."""
+        """Return the arrays of the JSON document: statistic, p-value and `rows`.
+
+        Returns:
+            ``statistic`` and ``p_value``, numbers, and ``groups``, the rows of the table.
+        """
         return {"statistic": self.statistic, "p_value": self.p_value, "groups": self.rows}
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -363,6 +370,9 @@ class HosmerLemeshowQuestion(GroupQuestion):
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """Count the records if their number is needed; ask for group edges, counts, and sums of scores; return the
         test.
+
+        Args:
+            setting: Loss of the question, and adjacency, which may have a public number of records.
         """
         return self._ask_result(HosmerLemeshow.from_counts, setting)
 

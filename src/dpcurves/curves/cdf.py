@@ -267,7 +267,14 @@ class CdfHistogram(IntervalResult):
         return np.concatenate([[0.0], shares[self.prefixes.measured_edges], [1.0]])
 
     def _simulate_noise(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated errors of the shares in `_spans`, (draws, 2 * bins)."""
+        """Yield blocks of simulated errors of the shares in `_spans`, (draws, 2 * bins).
+
+        Args:
+            generator: Random numbers of the simulation; None: the same numbered draws each time.
+
+        Yields:
+            Blocks whose rows are draws; errors are in shares of the records.
+        """
         padded = (np.pad(noise, ((0, 0), (1, 1))) for noise in self.prefixes.simulate_share_errors(generator))
         return map(self._spans.sum_spans, padded)
 
@@ -277,11 +284,20 @@ class CdfHistogram(IntervalResult):
         return self.prefixes.rounds
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the shares as bars with their intervals; return the axes."""
+        """Draw the shares as bars with their intervals; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_bars(self.x, self.share, upwards="share of records", label=self.label, shades=shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the data frame, one row for each bin: edges, share, records."""
+        """Return the columns of the data frame, one row for each bin: edges, share, records.
+
+        Returns:
+            ``left``, ``right``, ``share`` and ``count``, (bins,) each.
+        """
         return {"left": self.x[:-1], "right": self.x[1:], "share": self.share, "count": self.count}
 
     def _question(self) -> dict[str, object]:
@@ -384,11 +400,28 @@ class HasQuantiles(Protocol):
         ...
 
     def quantile_cell(self, p: FloatArray, /) -> FloatArray:
-        """Return the bounds of the cell that holds the quantile of each level, (levels, 2)."""
+        """Return the bounds of the cell that holds the quantile of each level, (levels, 2).
+
+        Args:
+            p: Probabilities, in [0, 1], of shape ``(levels,)``.
+
+        Returns:
+            Lower and upper edge of each cell, in units of the column; infinite where the cell also holds values outside
+            the grid.
+        """
         ...
 
     def quantile_intervals(self, p: FloatArray, level: float, /, *, population: bool) -> FloatArray:
-        """Return simultaneous confidence intervals of the quantiles at `level`, (levels, 2)."""
+        """Return simultaneous confidence intervals of the quantiles at `level`, (levels, 2).
+
+        Args:
+            p: Probabilities, in [0, 1], of shape ``(levels,)``.
+            level: Probability that all intervals hold at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+
+        Returns:
+            Lower and upper limit of each quantile, in units of the column.
+        """
         ...
 
 
@@ -793,7 +826,11 @@ class CDF(IntervalResult):
 
     def _find_cells(self, levels: FloatArray) -> FloatArray:
         """Return the bounds of the cell that holds the quantile of each level, (..., 2); infinite where it also
-        holds values outside the grid."""
+        holds values outside the grid.
+
+        Args:
+            levels: Shares of the records, in [0, 1], of any shape.
+        """
         return find_quantile_cells(self.prefixes.cells, self.prefixes.shares_at_boundaries(self.counted_shares), levels)
 
     def band(self, level: float, *, population: bool = False, generator: np.random.Generator | None = None) -> Band:
@@ -1021,12 +1058,25 @@ class CDF(IntervalResult):
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
         """Return the band at the points of the data frame: at all edges, or for declared values at or below each
-        value."""
+        value.
+
+        Args:
+            level: Probability that the band holds at all points at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+
+        Returns:
+            Lower and upper limits of the share, one for each row of the data frame.
+        """
         lower, upper = self.band(level, population=population)
         return (lower, upper) if self.values is None else (lower[1:], upper[1:])
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the curve with its bands over the edges that are worth plotting; return the axes."""
+        """Draw the curve with its bands over the edges that are worth plotting; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         draw = display.draw_cdf if self.values is None else display.draw_cdf_of_values
         x, y = self._known_columns().values()
         plotted = self.prefixes.plotted_edges
@@ -1034,7 +1084,11 @@ class CDF(IntervalResult):
         return draw(x[plotted], y[plotted], label=self.label, weighted=self.IS_WEIGHTED, shades=plotted_shades, **how)
 
     def _columns(self) -> dict[str, FloatArray]:
-        """Return the columns of the data frame: edges, or declared values, and shares."""
+        """Return the columns of the data frame: edges, or declared values, and shares.
+
+        Returns:
+            ``x``, in units of the column, and ``y``, in [0, 1], of the same length.
+        """
         return {"x": self.x, "y": self.y} if self.values is None else {"x": self.values, "y": self.y[1:]}
 
     KEY_WORDS = display.describe_columns(records=("records", display.CellFormat.COUNT), median="median of {label}")
@@ -1069,7 +1123,11 @@ class CDF(IntervalResult):
         return {**columns, **name_ends("median", limits)}
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the label of the column, and the words of the axis of shares."""
+        """Return the label of the column, and the words of the axis of shares.
+
+        Returns:
+            Title and format of ``x`` and ``y``.
+        """
         words = "share of records below" if self.values is None else "share of records at or below"
         shares = f"{'weighted ' * self.IS_WEIGHTED}{words}"
         return display.describe_columns(x=self.label, y=(shares, display.CellFormat.SHARE))
@@ -1105,7 +1163,11 @@ class CDF(IntervalResult):
         return replace(curve, smoothing=smoothing)
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return rows of texts: the three quartiles with their confidence intervals."""
+        """Return rows of texts: the three quartiles with their confidence intervals.
+
+        Returns:
+            (name, text) pairs of lower quartile, median and upper quartile.
+        """
         return format_quantile_rows(self, np.array([0.25, 0.5, 0.75]))
 
 
@@ -1178,7 +1240,11 @@ class CdfQuestion(TableQuestion):
         return None if self.edges is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Count records below edges; return the curve, or curves by category."""
+        """Count records below edges; return the curve, or curves by category.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+        """
         return (yield from self.ask_counts(()))
 
     def ask_counts(self, quantile_levels: tuple[float, ...], *, has_separate_round_numbers: bool = False) -> Needs[Any]:

@@ -107,7 +107,11 @@ class PrecisionRecall(BandedTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> PrecisionRecall:
-        """Return the curve from released counts, at no further loss."""
+        """Return the curve from released counts, at no further loss.
+
+        Args:
+            table: Released counts of both classes by score.
+        """
         counts = table.counts.likely_counts
         precision, recall = precision_and_recall(counts)
         return cls(precision, recall, table.thresholds, estimate_metric(table, Metric.AVERAGE_PRECISION), table)
@@ -136,12 +140,22 @@ class PrecisionRecall(BandedTableResult):
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
         """Return lower and upper precision along the recall axis that the plot shades: the union of the boxes of
-        both bands."""
+        both bands.
+
+        Args:
+            level: Probability that the bands of both rates hold at all thresholds at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         precision, recall = self.band(level, population=population)
         return sweep_boxes(recall, precision)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw precision against recall with its band; return the axes."""
+        """Draw precision against recall with its band; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         recall = self._mask_unknown("recall", self.recall)
         precision = self._mask_unknown("precision", self.precision)
         return draw_precision_recall(recall, precision, self.average_precision, edges=RATE_EDGES, shades=shades, **how)
@@ -187,7 +201,11 @@ class CumulativeGain(BandedTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> CumulativeGain:
-        """Return the curve from released counts, at no further loss."""
+        """Return the curve from released counts, at no further loss.
+
+        Args:
+            table: Released counts of both classes by score.
+        """
         negative, positive = table.counts.likely_counts[:, ::-1]
         flagged = _shares_above_thresholds(negative + positive)
         gain = _shares_above_thresholds(positive)
@@ -225,12 +243,22 @@ class CumulativeGain(BandedTableResult):
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
         """Return lower and upper gain along the axis of flagged shares that the plot shades: the union of the boxes
-        of both bands."""
+        of both bands.
+
+        Args:
+            level: Probability that the bands of both rates hold at all thresholds at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         flagged, gain, _ = self.band(level, population=population)
         return sweep_boxes(flagged, gain)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the gain against the flagged share with its band; return the axes."""
+        """Draw the gain against the flagged share with its band; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         flagged = self._mask_unknown("flagged", self.flagged)
         gain = self._mask_unknown("gain", self.gain)
         return display.draw_gain(flagged, gain, edges=RATE_EDGES, shades=shades, **how)
@@ -287,6 +315,9 @@ class DecisionCurve(ClassTableResult):
     def from_counts(cls, table: ClassTable) -> DecisionCurve:
         """Return the curve from released counts, at no further loss.
 
+        Args:
+            table: Released counts of both classes by score; scores must be probabilities.
+
         Raises:
             ValueError: the scores are not probabilities.
         """
@@ -320,15 +351,29 @@ class DecisionCurve(ClassTableResult):
         return lower[points], upper[points]
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
-        """Return the band of the net benefit, lower and upper."""
+        """Return the band of the net benefit, lower and upper.
+
+        Args:
+            level: Probability that the band holds at all thresholds at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         return self.band(level, population=population)
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
-        """Return the smallest and largest possible net benefit at each threshold: minus its odds, and 1."""
+        """Return the smallest and largest possible net benefit at each threshold: minus its odds, and 1.
+
+        Args:
+            name: Column of the data frame; the range is equal for all of them.
+        """
         return -odds(self.threshold), 1.0
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the net benefit of acting by the scores, on all records and on none, with its band; return the axes."""
+        """Draw the net benefit of acting by the scores, on all records and on none, with its band; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         benefit = self._mask_unknown("benefit", self.benefit)
         all_benefit = self._mask_unknown("all_benefit", self.all_benefit)
         return display.draw_decision(self.threshold, benefit, all_benefit, shades=shades, **how)
@@ -394,7 +439,12 @@ class Confusion(ClassTableResult):
     @classmethod
     def from_counts(cls, table: ClassTable, threshold: float = 0.5) -> Confusion:
         """Return the matrix from released counts, at no further loss; a note names the edge that replaces a `threshold`
-        between edges."""
+        between edges.
+
+        Args:
+            table: Released counts of both classes by score.
+            threshold: Requested threshold, in units of the score; the nearest edge of the grid is used.
+        """
         point = table.nearest_threshold_index(threshold)
         edge = float(table.thresholds[point])
         if table.grid.values is None and describe_point(edge, threshold) != describe_point(edge, edge):
@@ -509,12 +559,21 @@ class Confusion(ClassTableResult):
         return self.table.nearest_threshold_index(self.threshold)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the matrix and the rates; return the axes."""
+        """Draw the matrix and the rates; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         rates = {RATE_TITLES[name]: rate for name, rate in self.rates.items()}
         return display.draw_confusion(self.matrix, self.threshold, rates, shades=shades, **how)
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the data frame: name and value of each rate."""
+        """Return the columns of the data frame: name and value of each rate.
+
+        Returns:
+            ``rate``, the short names, and ``value``, in [0, 1] or NaN, in the order of `rates`.
+        """
         return {"rate": list(self.rates), "value": list(self.rates.values())}
 
     @classmethod
@@ -524,7 +583,11 @@ class Confusion(ClassTableResult):
         return cls.from_counts(table, float(document.arrays["threshold"]))
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return the rows of the summary: name and value of each rate, as texts."""
+        """Return the rows of the summary: name and value of each rate, as texts.
+
+        Returns:
+            (title, value) pairs in the order of `rates`.
+        """
         return [(RATE_TITLES[name], display.format_number(rate)) for name, rate in self.rates.items()]
 
 
@@ -554,7 +617,11 @@ def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _insert_f1(shares: FloatArray) -> FloatArray:
-    """Return the rates, (..., rates): at the position of F1 the share j is replaced by ``2 j / (1 + j)``."""
+    """Return the rates, (..., rates): at the position of F1 the share j is replaced by ``2 j / (1 + j)``.
+
+    Args:
+        shares: Shares in the order of the rates, (..., rates); at the position of F1 the Jaccard index j.
+    """
     rates = shares.copy()
     rates[..., MEAN_OF_BOTH] *= 2 / (1 + rates[..., MEAN_OF_BOTH])
     return rates
@@ -602,12 +669,23 @@ class ScoreCalibration(ClassTableResult):
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> ScoreCalibration:
-        """Return the calibration of ten groups of about equal size by the released counts, at no further loss."""
+        """Return the calibration of ten groups of about equal size by the released counts, at no further loss.
+
+        Args:
+            table: Released counts of both classes by score; scores must be probabilities.
+
+        Raises:
+            ValueError: the scores are not probabilities.
+        """
         return cls.from_even_groups(table, CALIBRATION_GROUPS)
 
     @classmethod
     def from_even_groups(cls, table: ClassTable, groups: int) -> ScoreCalibration:
         """Return the calibration of at most `groups` groups of about equal size, by the released counts.
+
+        Args:
+            table: Released counts of both classes by score.
+            groups: Largest number of groups; ties may leave fewer.
 
         Raises:
             ValueError: the scores are not probabilities.
@@ -618,6 +696,10 @@ class ScoreCalibration(ClassTableResult):
     @classmethod
     def from_group_starts(cls, table: ClassTable, starts: NDArray[np.int64]) -> ScoreCalibration:
         """Return the calibration of groups that begin with the cells in `starts`.
+
+        Args:
+            table: Released counts of both classes by score.
+            starts: Index of the first cell of each group, increasing from 0, of shape ``(groups,)``.
 
         Raises:
             ValueError: the scores are not probabilities.
@@ -650,14 +732,23 @@ class ScoreCalibration(ClassTableResult):
         """
 
         def split_groups(cells: FloatArray) -> tuple[FloatArray, FloatArray]:
-            """Return the counts of positives and of negatives of each group, each (..., groups)."""
+            """Return the counts of positives and of negatives of each group, each (..., groups).
+
+            Args:
+                cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            """
             groups = _sum_groups(self.table.drop_outside(cells), self.starts)
             return groups[..., 1, :], groups[..., 0, :]
 
         return self.table.share_intervals(split_groups, level, population=population, generator=generator)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw observed shares against mean scores, with intervals; return the axes."""
+        """Draw observed shares against mean scores, with intervals; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         observed = self._mask_unknown("prob_true", self.prob_true)
         return display.draw_calibration(self.prob_pred, observed, self.count, shades=shades, **how)
 

@@ -219,17 +219,30 @@ class ClassTable(SimulationCache):
         return (edges[:-1] + edges[1:]) / 2 if values is None else values
 
     def drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without the slots for scores outside the grid: (..., slots) to (..., cells)."""
+        """Return cells without the slots for scores outside the grid: (..., slots) to (..., cells).
+
+        Args:
+            cells: Numbers by slot, on the last axis.
+        """
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
     def question_to_json(self) -> dict[str, Any]:
-        """Return the cells of the grid and the columns as JSON values, which `from_evidence` reads."""
+        """Return the cells of the grid and the columns as JSON values, which `from_evidence` reads.
+
+        Returns:
+            JSON values by field name; ``lattice`` only if a lattice was found.
+        """
         lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
         return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **self.columns.to_json(), **lattice}
 
     @classmethod
     def from_evidence(cls, evidence: Mapping[str, Any], privacy: PrivacyStatement) -> ClassTable:
-        """Return the table from the evidence of a stored curve in JSON."""
+        """Return the table from the evidence of a stored curve in JSON.
+
+        Args:
+            evidence: JSON values with the fields ``question`` and ``releases``; the first release has the counts.
+            privacy: Privacy statement of the stored curve.
+        """
         question = evidence["question"]
         grid = grid_from_edges(question)
         lattice = Evidence.from_json(question["lattice"]) if "lattice" in question else None
@@ -259,7 +272,11 @@ class ClassTableResult(IntervalResult):
     @classmethod
     @abstractmethod
     def from_counts(cls, table: ClassTable) -> Self:
-        """Return the result from released counts."""
+        """Return the result from released counts.
+
+        Args:
+            table: Released counts of both classes by score.
+        """
 
     def _title(self) -> str:
         """Return the title with the columns of scores and labels."""
@@ -290,7 +307,18 @@ class BandedTableResult(ClassTableResult):
 
         def band(self, level: float, *, population: bool = False) -> tuple[Band, ...]:
             """Return for each of `BAND_COLUMNS` the lower and upper limits at all thresholds, simultaneous with
-            confidence `level`."""
+            confidence `level`.
+
+            Args:
+                level: Probability that all bands hold at all thresholds at once, between 0 and 1.
+                population: Whether the bands are for the population, not for these records.
+
+            Returns:
+                A (lower, upper) pair for each of `BAND_COLUMNS`, (points,) each.
+
+            Raises:
+                ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.
+            """
             ...
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
@@ -348,7 +376,15 @@ class MetricEstimator(ABC):
 
     @abstractmethod
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the statistic of counts of negatives and positives (..., 2, slots), of shape (...)."""
+        """Return the statistic of counts of negatives and positives (..., 2, slots), of shape (...).
+
+        Args:
+            table: Table with the cells of the scores and the released counts, which may decide groups.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+
+        Returns:
+            The metric of each table in `cells`, (...).
+        """
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
         """Return the confidence interval of the metric.
@@ -361,11 +397,22 @@ class MetricEstimator(ABC):
         return table.counts.interval(lambda cells: self.compute(table, cells), errors, settings.level)
 
     def discretization_error(self, table: ClassTable) -> Interval:
-        """Return how far the metric of the exact scores may lie below and above the metric of the cells."""
+        """Return how far the metric of the exact scores may lie below and above the metric of the cells.
+
+        Args:
+            table: Released counts of both classes by score.
+
+        Returns:
+            Error below and error above, both at least 0, in units of the metric; here 0.
+        """
         return 0.0, 0.0
 
     def upper_limit(self, table: ClassTable) -> float:
-        """Return the largest possible value; the smallest is 0."""
+        """Return the largest possible value; the smallest is 0.
+
+        Args:
+            table: Released counts of both classes by score.
+        """
         return 1.0
 
     def is_known(self, records: FloatArray, least: FloatArray) -> bool:
@@ -384,6 +431,13 @@ class AreaUnderCurve(MetricEstimator):
         """Return the share of pairs of a positive and a negative in which the positive has the higher score.
 
         Pairs in one cell are tied and count one half (Mann and Whitney 1947).
+
+        Args:
+            table: Not used.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+
+        Returns:
+            The area of each table in `cells`, (...), in [0, 1].
         """
         return auc_of_counts(positive=cells[..., 1, :], negative=cells[..., 0, :])
 
@@ -405,7 +459,14 @@ class AreaUnderCurve(MetricEstimator):
 
     def discretization_error(self, table: ClassTable) -> Interval:
         """Return half the share of tied pairs, as error below and as error above: their true order may add or
-        subtract it."""
+        subtract it.
+
+        Args:
+            table: Released counts of both classes by score.
+
+        Returns:
+            Error below and error above, equal; 0 if a class has no records.
+        """
         negative, positive = table.counts.likely_counts
         pairs = float(negative.sum() * positive.sum())
         may_be_ordered = 1.0 if table.tied_cells is None else ~table.tied_cells
@@ -424,7 +485,15 @@ class AveragePrecision(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the mean precision at the scores of the positives; ties have one threshold."""
+        """Return the mean precision at the scores of the positives; ties have one threshold.
+
+        Args:
+            table: Not used.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+
+        Returns:
+            The average precision of each table in `cells`, (...), in [0, 1].
+        """
         return two_classes.average_precision(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
@@ -451,7 +520,15 @@ class KolmogorovSmirnov(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return ``max |F_negative(t) - F_positive(t)|`` over the edges t of the grid."""
+        """Return ``max |F_negative(t) - F_positive(t)|`` over the edges t of the grid.
+
+        Args:
+            table: Not used.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+
+        Returns:
+            The statistic of each table in `cells`, (...), in [0, 1].
+        """
         return two_classes.largest_class_gap(cells)
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
@@ -478,7 +555,15 @@ class BrierScore(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return ``mean((label - score)**2)`` over records; the middle of a cell represents its scores."""
+        """Return ``mean((label - score)**2)`` over records; the middle of a cell represents its scores.
+
+        Args:
+            table: Table with the cells of the scores; its counts are not read.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+
+        Returns:
+            The score of each table in `cells`, (...), in [0, 1].
+        """
         return two_classes.brier_score(table.drop_outside(cells), table.middles)
 
 
@@ -488,7 +573,15 @@ class ExpectedCalibrationError(MetricEstimator):
     __slots__ = ()
 
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return ``sum(n_g / n * |positives_g / n_g - mean score_g|)`` over groups g of about equal size."""
+        """Return ``sum(n_g / n * |positives_g / n_g - mean score_g|)`` over groups g of about equal size.
+
+        Args:
+            table: Table whose released counts decide the groups.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+
+        Returns:
+            The error of each table in `cells`, (...), in [0, 1].
+        """
         return np.asarray(np.abs(self._gaps(table, cells)).sum(axis=-1))
 
     def interval(self, table: ClassTable, errors: FloatArray, settings: ConfidenceSettings) -> Interval:
@@ -505,7 +598,12 @@ class ExpectedCalibrationError(MetricEstimator):
 
     def _gaps(self, table: ClassTable, cells: FloatArray) -> FloatArray:
         """Return for each group the difference of share of positives and mean score, weighted by its share of the
-        records, (..., groups)."""
+        records, (..., groups).
+
+        Args:
+            table: Table whose released counts decide the groups.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+        """
         return two_classes.calibration_gaps(
             table.drop_outside(cells), table.middles, group_cells_evenly(table, CALIBRATION_GROUPS)
         )
@@ -520,11 +618,22 @@ class LogLoss(MetricEstimator):
         """Return ``mean(-log(p))`` over records, p the predicted probability of the record's label.
 
         The middle of a cell represents its scores.
+
+        Args:
+            table: Table with the cells of the scores; its counts are not read.
+            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+
+        Returns:
+            The loss of each table in `cells`, (...), in nats.
         """
         return two_classes.log_loss(table.drop_outside(cells), table.middles)
 
     def upper_limit(self, table: ClassTable) -> float:
-        """Return the loss if every label is the less likely one, at the most extreme score."""
+        """Return the loss if every label is the less likely one, at the most extreme score.
+
+        Args:
+            table: Table with the cells of the scores; its counts are not read.
+        """
         extreme_scores = np.array([table.middles.min(), table.middles.max()])
         return float(
             two_classes.log_loss(np.array([[[0.0, 1.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]), extreme_scores).max()
@@ -563,7 +672,12 @@ class Metric(Enum):
 
 def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
     """Return the counts by score that the interval of the area needs: released counts, estimated shares of each class,
-    and simulated noise of the counts, (draws, 2, cells)."""
+    and simulated noise of the counts, (draws, 2, cells).
+
+    Args:
+        table: Released counts of both classes by score.
+        noise: Simulated noise of the counts, of shape (draws, 2, cells).
+    """
     estimate = table.counts.likely_counts
     shares = estimate / np.maximum(estimate.sum(axis=1, keepdims=True), two_classes.LEAST_MASS)
     return RankedClassCounts(table.counts.unbiased_counts, shares, [noise], table.tied_cells, table.bound_untied)
@@ -594,12 +708,27 @@ def bound_last_cell(evidence: Evidence, probability: float) -> float:
 
 
 def list_metrics(table: ClassTable) -> tuple[Metric, ...]:
-    """Return the metrics that can be computed: some need scores that are probabilities."""
+    """Return the metrics that can be computed: some need scores that are probabilities.
+
+    Args:
+        table: Released counts of both classes by score; its grid says whether scores are probabilities.
+
+    Returns:
+        Metrics in the order of `Metric`.
+    """
     return tuple(metric for metric in Metric if table.are_probabilities or not metric.value.needs_probabilities)
 
 
 def group_cells_evenly(table: ClassTable, groups: int) -> NDArray[np.int64]:
-    """Return the first cells of groups of similar scores of about equal size, by the released counts."""
+    """Return the first cells of groups of similar scores of about equal size, by the released counts.
+
+    Args:
+        table: Released counts of both classes by score.
+        groups: Largest number of groups; ties may leave fewer.
+
+    Returns:
+        Increasing indices of cells, the first 0, (groups,).
+    """
     return two_classes.even_groups(table.drop_outside(table.counts.likely_counts).sum(axis=0), groups)
 
 
@@ -621,7 +750,12 @@ def estimate_metric(table: ClassTable, metric: Metric) -> float:
 
 def _estimate_point(table: ClassTable, metric: Metric) -> float:
     """Return the metric of nonnegative counts near the released ones, within its possible range; NaN if they have no
-    records to divide by."""
+    records to divide by.
+
+    Args:
+        table: Released counts of both classes by score.
+        metric: The metric to compute.
+    """
     records = _count_used_records(table, metric, table.counts.likely_counts)
     if not metric.value.is_known(records, np.full(2, two_classes.LEAST_MASS)):
         return float("nan")
@@ -631,14 +765,30 @@ def _estimate_point(table: ClassTable, metric: Metric) -> float:
 
 def _masking_interval(table: ClassTable, metric: Metric) -> Interval:
     """Return the interval for these records, at `KNOWN_LEVEL`, that decides whether the metric is known: it is not if
-    the interval holds all possible values."""
+    the interval holds all possible values.
+
+    Args:
+        table: Released counts of both classes by score.
+        metric: The metric to compute.
+
+    Returns:
+        Lower and upper limit, in units of the metric.
+    """
     settings = ConfidenceSettings(KNOWN_LEVEL, population=False, generator=None)
     return table._compute_once((metric, KNOWN_LEVEL), None, lambda: _simulate_interval(table, metric, settings))
 
 
 def find_discretization_error(table: ClassTable, metric: Metric) -> Interval:
     """Return the parts of the distances from a metric to its interval that come from the unknown order inside cells,
-    not from noise: below, above."""
+    not from noise: below, above.
+
+    Args:
+        table: Released counts of both classes by score.
+        metric: The metric whose error is wanted.
+
+    Raises:
+        ValueError: the metric needs probabilities and the scores are not.
+    """
     _require_probabilities(table, metric)
     below, above = metric.value.discretization_error(table)
     return below, above
@@ -696,6 +846,9 @@ def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSe
 def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
     """Return a note if nearly all scores lie in a few neighbouring cells, as for rare events.
 
+    Args:
+        table: Released counts of both classes by score.
+
     Returns:
         One note; () if scores are spread, or cells hold tied scores.
     """
@@ -722,6 +875,9 @@ def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
     """Return a note if the values of the grid were found and not declared: what happens to other scores, if
     there may be any.
 
+    Args:
+        table: Released counts of both classes by score.
+
     Returns:
         One note; () if the values were declared, or no other scores may exist.
     """
@@ -741,6 +897,9 @@ def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     """Return a note that names the classes whose counts noise alone can explain; empty if all counts are
     significant.
 
+    Args:
+        table: Released counts of both classes by score.
+
     Returns:
         One note, or ().
     """
@@ -754,7 +913,12 @@ def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
 
 
 def _require_probabilities(table: ClassTable, metric: Metric) -> None:
-    """Raise `InvalidArgument` if the metric needs predicted probabilities and the scores are not."""
+    """Raise `InvalidArgument` if the metric needs predicted probabilities and the scores are not.
+
+    Args:
+        table: Released counts of both classes by score.
+        metric: The metric to compute.
+    """
     if metric.value.needs_probabilities:
         table.require_probabilities(f"the {metric.value.title}")
 

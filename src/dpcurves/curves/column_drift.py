@@ -127,12 +127,21 @@ class DriftCells(NamedTuple):
 
     @classmethod
     def from_categories(cls, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
-        """Return two samples in unordered categories, each of which is a bin of the stability index."""
+        """Return two samples in unordered categories, each of which is a bin of the stability index.
+
+        Args:
+            first: Counts of the reference by category.
+            second: Counts of the window in the same categories.
+        """
         categories = np.arange(len(first.cells), dtype=np.int64)
         return cls(first, second, np.zeros(len(categories) - 1), categories)
 
     def simulate_null(self, generator: np.random.Generator) -> NullDraws:
-        """Return draws of the counts of both samples if the column has not changed."""
+        """Return draws of the counts of both samples if the column has not changed.
+
+        Args:
+            generator: Random numbers of the simulation.
+        """
         return simulate_null(self.first, self.second, generator)
 
 
@@ -284,7 +293,11 @@ class Drift(CompositeResult):
         return display.to_frame(self._columns())
 
     def _columns(self) -> Mapping[str, Any]:
-        """Return the columns of the data frame, one row for each window and statistic."""
+        """Return the columns of the data frame, one row for each window and statistic.
+
+        Returns:
+            ``window``, ``statistic``, ``value``, ``threshold``, ``p_value`` and ``alarm``, a list of one length each.
+        """
         keys = list(self.statistics)
         statistics = list(self.statistics.values())
         return {
@@ -294,7 +307,12 @@ class Drift(CompositeResult):
         }  # fmt: skip
 
     def _plot(self, shades: Any, /, **how: Any) -> Any:
-        """Draw the statistics divided by their thresholds; return the axes."""
+        """Draw the statistics divided by their thresholds; return the axes.
+
+        Args:
+            shades: Not used: statistics have thresholds in place of intervals.
+            how: Axes to draw on, as ``ax``; others are not used.
+        """
         return self.plot(how["ax"])
 
     def _members(self) -> Mapping[str, Any]:
@@ -395,7 +413,16 @@ def require_false_alarm_rate(reference: Curve, false_alarm_rate: float) -> None:
 
 
 def _require_same_cells(reference: Any, window: Any) -> None:
-    """Raise unless both are curves of one kind on the same cells, of independent units, with values outside clipped."""
+    """Raise unless both are curves of one kind on the same cells, of independent units, with values outside clipped.
+
+    Args:
+        reference: Curve of the reference: a `BarChart`, a `Histogram` or a `CDF`.
+        window: Curve of a later window.
+
+    Raises:
+        InvalidArgument: the curves differ in kind, cells or categories, units are not independent, or values outside
+            are counted apart.
+    """
     if isinstance(reference, BarChart) and isinstance(window, BarChart):
         if reference.categories.values != window.categories.values or reference.has_other != window.has_other:
             raise InvalidArgument(
@@ -419,7 +446,11 @@ def _require_same_cells(reference: Any, window: Any) -> None:
 
 
 def _find_grid(curve: Any) -> Grid:
-    """Return the grid of a histogram or of a distribution function."""
+    """Return the grid of a histogram or of a distribution function.
+
+    Args:
+        curve: A `Histogram` or a `CDF`.
+    """
     grid: Grid = curve.grid if isinstance(curve, Histogram) else curve.prefixes.declared_grid
     return grid
 
@@ -457,7 +488,13 @@ class _MissingCounts(NamedTuple):
 
     @classmethod
     def from_curve(cls, curve: Curve, sample: ReleasedSample, generator: np.random.Generator) -> _MissingCounts | None:
-        """Return the counts of a curve, whose cells are `sample`; None if missing records were not counted."""
+        """Return the counts of a curve, whose cells are `sample`; None if missing records were not counted.
+
+        Args:
+            curve: A released `CDF`, `Histogram` or `BarChart`.
+            sample: Counts of the cells of the curve with simulated noise.
+            generator: Random numbers of the simulation.
+        """
         evidence = curve.prefixes.evidence if isinstance(curve, CDF) else curve.evidence
         counted = evidence.distribution.count_missing_and_present(evidence.values, evidence.total)
         noise = evidence.distribution.missing
@@ -477,7 +514,8 @@ def _compare_missing_shares(
     A draw has binomial numbers of missing records with the pooled share, and the noise of both releases.
 
     Args:
-        first, second: Noisy numbers of records and of missing records of both samples, with draws of their noise.
+        first: Noisy numbers of records and of missing records of the reference, with draws of their noise.
+        second: Numbers of the window, in the same form.
         generator: Random numbers of the simulation.
 
     Returns:
@@ -496,7 +534,11 @@ def _compare_missing_shares(
 
 
 def _compute_bin_shares(cells: FloatArray) -> FloatArray:
-    """Return the share of each bin, (..., bins), where a bin counts as at least half a record."""
+    """Return the share of each bin, (..., bins), where a bin counts as at least half a record.
+
+    Args:
+        cells: Counts by bin, on the last axis; values below zero are allowed.
+    """
     positive = np.maximum(cells, 0.5)  # records that an empty bin counts as, since the index takes logarithms of shares
     return np.asarray(positive / positive.sum(axis=-1, keepdims=True))
 
@@ -533,7 +575,12 @@ def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
 
 def _total_variation(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
     """Return the total variation distance between the shares of two arrays of counts (..., categories): half the sum of
-    absolute differences, (...). `cells` is not used; every statistic takes it.
+    absolute differences, (...).
+
+    Args:
+        first: Counts of the reference, (..., categories).
+        second: Counts of the window, of the same shape.
+        cells: Not used; every statistic takes it.
     """
     first_shares, second_shares = (
         counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
@@ -549,7 +596,8 @@ def _chi_squared(first: FloatArray, second: FloatArray, cells: DriftCells) -> Fl
     counts are at least half a record.
 
     Args:
-        first, second: Released counts, shape (..., categories).
+        first: Released counts of the reference, shape (..., categories).
+        second: Released counts of the window, of the same shape.
         cells: Categories, with the noise of their counts.
     """
     difference, variance = 0.0, 0.0
@@ -574,7 +622,14 @@ def _compare_others(first: FloatArray, second: FloatArray, cells: DriftCells) ->
 
 
 def _select_statistics(reference: Curve) -> Mapping[str, Statistic]:
-    """Return the statistics of drift for a curve of this kind, by name."""
+    """Return the statistics of drift for a curve of this kind, by name.
+
+    Args:
+        reference: Curve of the reference.
+
+    Returns:
+        Functions of two arrays of counts and `DriftCells`, by short name, as in ``psi``.
+    """
     if not isinstance(reference, BarChart):
         return STATISTIC_FUNCTIONS
     others = {OTHERS: _compare_others} if reference.has_other else {}

@@ -210,7 +210,8 @@ def _run_test(
 
     Args:
         test: Function from both samples, and from draws of them under equal distributions, to its result.
-        first, second: The curves.
+        first: Curve of the first sample.
+        second: Curve of the second sample.
         generator: Random numbers of the simulation; None: a fixed public seed.
     """
     require_comparable(first, second)
@@ -254,7 +255,8 @@ def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], t
     alone has a separate cell for zero.
 
     Args:
-        first, second: Curves with the same or a common grid.
+        first: A curve.
+        second: A curve with the same or a common grid.
 
     Returns:
         For each curve, the curve and the number of its slots below each common edge, ascending.
@@ -275,7 +277,12 @@ def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], t
 
 
 def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:
-    """Return the edges, or `max_cells + 1` of them, evenly spread, if there are more."""
+    """Return the edges, or `max_cells + 1` of them, evenly spread, if there are more.
+
+    Args:
+        bounds: Increasing edges or bounds of cells; the first and the last always remain.
+        max_cells: Largest number of cells between the returned edges.
+    """
     edges = np.asarray(bounds)
     if len(edges) <= max_cells + 1:
         return edges
@@ -432,7 +439,12 @@ ComparisonResult = tuple[float | None, tuple[float, float] | None, float | None]
 
 def _compare_distributions(private: CDF, counted: CDF) -> ComparisonResult:
     """Return the largest difference of both distribution functions, no interval, and the p-value of the
-    Kolmogorov-Smirnov test."""
+    Kolmogorov-Smirnov test.
+
+    Args:
+        private: The released curve.
+        counted: The curve of exact counts.
+    """
     result = ks_test(private, counted)
     return result.statistic, None, result.p_value
 
@@ -456,7 +468,12 @@ def _compare_histograms(private: Histogram, counted: Histogram) -> ComparisonRes
 
 
 def simulate_histogram_sample(histogram: Histogram, rng: np.random.Generator) -> ReleasedSample:
-    """Return the released counts of the cells of a histogram, with simulated noise."""
+    """Return the released counts of the cells of a histogram, with simulated noise.
+
+    Args:
+        histogram: The released histogram.
+        rng: Random numbers of the simulation.
+    """
     distribution, total = histogram.evidence.sums, histogram.evidence.total
     cells: FloatArray = histogram.evidence.unbiased_cells[0]
     noise = simulate_cell_noise(distribution, total, min(TUNING.most_draws, choose_draws(distribution.cells)), rng)
@@ -482,6 +499,10 @@ def _compare_groups(private: Calibration | BinnedResiduals, counted: Calibration
     """Return three times None, so that no verdict is given.
 
     A test of slopes with noisy scores rejected equal tables in up to a third of all cases.
+
+    Args:
+        private: Not used.
+        counted: Not used.
     """
     return None, None, None
 

@@ -417,7 +417,7 @@ class ConsistentTotals(CompositeResult):
             population: Whether they are for the population, not for these records.
 
         Returns:
-            Of shape ``(numbers, 2)``, in the order of the data frame.
+            Array of shape ``(numbers, 2)``, in the order of the data frame.
         """
         level = require_probability("level", level)
         fit = self._least_squares_fit
@@ -465,7 +465,11 @@ class ConsistentTotals(CompositeResult):
         return members
 
     def _columns(self) -> Mapping[str, Any]:
-        """Return the columns of the data frame, one row for each number of each table."""
+        """Return the columns of the data frame, one row for each number of each table.
+
+        Returns:
+            ``table``, the category columns by name, ``released`` and ``consistent``, all of one length.
+        """
         rows = [(name, table, key) for name, table in self._tables.items() for key in table.keys]
         tables = sorted(self._tables.values(), key=lambda table: -len(table.columns))
         columns = dict.fromkeys(column for table in tables for column in table.columns)
@@ -480,13 +484,22 @@ class ConsistentTotals(CompositeResult):
         return {"table": [name for name, _, _ in rows], **joined}
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the words of the columns: counts are whole numbers, sums are not."""
+        """Return the words of the columns: counts are whole numbers, sums are not.
+
+        Returns:
+            Title and format of ``table``, ``released`` and ``consistent``.
+        """
         cell_format = display.CellFormat.COUNT if self.statistic == COUNT else display.CellFormat.NUMBER
         names = {"released": ("released", cell_format), "consistent": ("consistent", cell_format)}
         return display.describe_columns(table="table", **names)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the parts with their intervals: in rows, or for histograms as small multiples; return the axes."""
+        """Draw the parts with their intervals: in rows, or for histograms as small multiples; return the axes.
+
+        Args:
+            shades: Intervals, one row for each number of the result, wider ones first; empty: none.
+            how: Privacy statement and axes (`PlotArguments`); the name is not used.
+        """
         tables = list(self._tables.values())
         parts_index, _ = _find_parts(tables, self.hierarchy)
         start = sum(len(member.keys) for member in tables[:parts_index])
@@ -756,7 +769,11 @@ def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int,
     """
 
     def count_determined_columns(index: int) -> int:
-        """Return how many columns of all tables the columns of this table determine."""
+        """Return how many columns of all tables the columns of this table determine.
+
+        Args:
+            index: Position of the table among the tables.
+        """
         return sum(
             tree.find_determining_column(column, tables[index].columns) is not None
             for other in tables
@@ -921,8 +938,16 @@ def _bound_sums_of_squares(members: Sequence[Summary] | Sequence[Histogram], lev
 
 
 def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
-    """Return the sum of squared values, or its upper bound if squares were not released, from `sums`: released
-    count, sum of distances from the middle, and perhaps sum of their squares; numbers or arrays of draws."""
+    """Return the sum of squared values, or its upper bound if squares were not released.
+
+    Args:
+        summary: Result whose clipping bounds say what the sums stand for.
+        sums: Released count, sum of distances from the middle, and perhaps sum of their squares; numbers or arrays of
+            draws.
+
+    Returns:
+        The sum in squared units of the column, in the form of `sums`.
+    """
     middle = (summary.lower + summary.upper) / 2
     half = (summary.upper - summary.lower) / 2
     count, value, *squares = sums
@@ -988,7 +1013,14 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
 
 
 def _split_nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], list[IntArray]]:
-    """Return the groupings of totals that form a chain of nested ones, from few to many totals, and all others."""
+    """Return the groupings of totals that form a chain of nested ones, from few to many totals, and all others.
+
+    Args:
+        groups: For each grouping the index of the total that each part belongs to, (parts,).
+
+    Returns:
+        The nested groupings, each of which refines the one before, and the groupings that cross them.
+    """
     nested = list[IntArray]()
     crossing = list[IntArray]()
     for group in sorted(groups, key=lambda totals: int(totals.max())):

@@ -166,7 +166,10 @@ class Contingency(IntervalResult):
 
     @property
     def column_shares(self) -> FloatArray:
-        """The share of each pair in its column, as in `row_shares`."""
+        """The share of each pair in its column, as in `row_shares`.
+
+        Shape ``(rows, columns)``.
+        """
         return self._compute_shares(0)
 
     def sum_over(self, *columns: str) -> Any:
@@ -291,7 +294,11 @@ class Contingency(IntervalResult):
         )
 
     def _record_intervals(self, level: float) -> FloatArray:
-        """Return simultaneous intervals of the counts of these records, integers, row by row: (pairs, 2)."""
+        """Return simultaneous intervals of the counts of these records, integers, row by row: (pairs, 2).
+
+        Args:
+            level: Probability that all intervals hold at once, between 0 and 1.
+        """
         return whole_ends(
             self.unbiased_counts.ravel(), _find_error_quantiles(self._noise, level), self.privacy.most_records
         )
@@ -302,7 +309,13 @@ class Contingency(IntervalResult):
         return _simulate_noise(self.evidence, public_generator(None))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the table of counts, shaded by their shares in rows, with the test as title; return the axes."""
+        """Draw the table of counts, shaded by their shares in rows, with the test as title; return the axes.
+
+        Args:
+            shades: Intervals, one row for each pair of categories; the table shows the half-width of the last. Empty:
+                none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         names = [str(value) for value in self.rows.values], [str(value) for value in self.columns.values]
         title = self.test_description
         error = None
@@ -380,7 +393,11 @@ class Contingency(IntervalResult):
         return [(column, list(map(str, values))) for column, values in self._category_columns()]
 
     def _category_columns(self) -> list[tuple[str, list[Category]]]:
-        """Return both columns, each with the declared category of every pair."""
+        """Return both columns, each with the declared category of every pair.
+
+        Returns:
+            (column name, categories) pairs, the rows of the table first; the categories are listed row by row.
+        """
         indices = np.indices(self.count.shape).reshape(2, -1).tolist()
         axes = zip((self.rows, self.columns), indices, strict=True)
         return [(axis.column, [axis.values[index] for index in axis_indices]) for axis, axis_indices in axes]
@@ -432,7 +449,11 @@ class ContingencyQuestion(TableQuestion):
             )
 
     def steps(self, setting: Setting) -> Needs[Contingency]:
-        """Ask for one noisy count per pair of categories; return the contingency table."""
+        """Ask for one noisy count per pair of categories; return the contingency table.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+        """
         counts = yield from ask_workload(CellWorkload((self.rows, self.columns)), ALL)
         return Contingency.from_counts(counts.counts, self.rows, self.columns, build_privacy_statement(counts.releases))
 
@@ -455,7 +476,12 @@ def _simulate_noise(evidence: Evidence, rng: np.random.Generator) -> FloatArray:
 
 
 def _find_error_quantiles(noise: FloatArray, level: float) -> FloatArray:
-    """Return half-widths of simultaneous intervals of all pairs with confidence `level`, (pairs,)."""
+    """Return half-widths of simultaneous intervals of all pairs with confidence `level`, (pairs,).
+
+    Args:
+        noise: Simulated noise of the counts, (draws, rows, columns).
+        level: Probability that all intervals hold at once, between 0 and 1.
+    """
     return simultaneous_errors([noise.reshape(len(noise), -1)], level)
 
 
@@ -609,7 +635,15 @@ def _count_all_pairs(people: float) -> float:
 
 
 def _compute_tau_a(pairs: FloatArray, people: FloatArray) -> FloatArray:
-    """Return tau-a, (...), from numbers of pairs (..., 3) and of people (...)."""
+    """Return tau-a, (...), from numbers of pairs (..., 3) and of people (...).
+
+    Args:
+        pairs: Numbers of pairs by kind, (..., 3); the first is concordant minus discordant pairs.
+        people: Number of records, (...); fewer than 2 count as 2.
+
+    Returns:
+        Tau-a, in [-1, 1].
+    """
     at_least_two = np.maximum(people, 2.0)
     return np.asarray(np.clip(2 * pairs[..., 0] / (at_least_two * (at_least_two - 1)), -1.0, 1.0))
 
@@ -623,7 +657,16 @@ def _compute_tau_b(pairs: FloatArray, people: FloatArray) -> FloatArray:
 
 def _find_tau_a_resolution(pairs: FloatArray, all_pairs: float, untied: float) -> float:
     """Return the largest change of tau-a by ties: the share of tied pairs, each of which may be concordant or
-    discordant."""
+    discordant.
+
+    Args:
+        pairs: Not used; every resolution takes it.
+        all_pairs: Number of all pairs of records, above 0.
+        untied: Number of pairs that are tied in neither column.
+
+    Returns:
+        The change, from 0 to 2.
+    """
     return min(max(all_pairs - untied, 0.0) / all_pairs, 2.0)
 
 

@@ -279,13 +279,26 @@ class Histogram(IntervalResult):
         return (_sum_between(cells[:, 0, inner], edges) for cells, _ in draws)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the counts as bars with their intervals; return the axes."""
+        """Draw the counts as bars with their intervals; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_bars(self.x, self.count, upwards="records per cell", label=self.label, shades=shades, **how)
 
     KEY_WORDS = display.describe_columns(records=("records, sum of the cells", display.CellFormat.COUNT))
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the sum of the counts."""
+        """Return the sum of the counts.
+
+        Args:
+            level: Not used: the sum has no interval.
+            population: Not used.
+
+        Returns:
+            ``records``, the sum of the counts.
+        """
         return {"records": float(np.sum(self.count))}
 
     def _describe_merged_table(
@@ -502,7 +515,12 @@ class Histogram2D(ReleasedResult):
         return cls(axes[0].grid.edges, axes[1].grid.edges, counts, outside, labels, privacy, evidence)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the counts as colours of a plane; return the axes."""
+        """Draw the counts as colours of a plane; return the axes.
+
+        Args:
+            shades: Not used: the plane has no intervals.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_plane(self.count, (self.x_edges, self.y_edges), self.labels, **how)
 
     def _columns(self) -> dict[str, FloatArray]:

@@ -378,6 +378,10 @@ def _count_all_records(release: Release) -> tuple[float, float] | None:
 
 
 def _row_sums_variance(evidence: Evidence) -> float:
-    """Return the variance of the noise of the sum of all cells, in squared units of the released integers."""
+    """Return the variance of the noise of the sum of all cells, in squared units of the released integers.
+
+    Args:
+        evidence: Released counts of the cells, row by row.
+    """
     distribution = evidence.sums
     return distribution.rows * float(distribution.prefix_variances(evidence.total is not None)[0, -1])

@@ -175,6 +175,12 @@ class BoundedFprEstimator(MetricEstimator):
     def discretization_error(self, table: ClassTable) -> Interval:
         """Return how far the metric with tied scores is above its value under the worst order inside cells, and below
         the best.
+
+        Args:
+            table: Released counts of both classes by score.
+
+        Returns:
+            Error below and error above, in units of the metric.
         """
         low, middle, high = (
             float(self.compute_in_order(table, table.counts.likely_counts, order)) for order in (-1, 0, 1)

@@ -95,12 +95,24 @@ def evenly_spaced_edges(number: int, cells: int) -> tuple[int, ...]:
 
     >>> evenly_spaced_edges(4, 10), evenly_spaced_edges(4, 2)
     ((2, 5, 7, 10), (1, 2))
+
+    Args:
+        number: Number of edges.
+        cells: Number of cells of the grid.
+
+    Returns:
+        Increasing indices from 1 to `cells`; index 0, the first edge, is left out.
     """
     return tuple(sorted({max(1, cells * index // number) for index in range(1, number + 1)}))
 
 
 def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
-    """Return the query that is charged: all counts below edges along this grid, for each of `classes` if given."""
+    """Return the query that is charged: all counts below edges along this grid, for each of `classes` if given.
+
+    Args:
+        axis: Column and grid.
+        classes: Categories whose records are counted apart; None: all records together.
+    """
     return PrefixQuery((axis,) if classes is None else (classes, axis), prefix_lengths=())
 
 
@@ -313,14 +325,30 @@ class PrefixShares:
         return 1.0
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of the records up to each bound of the distribution, (draws, bounds)."""
+        """Yield blocks of simulated noise of the records up to each bound of the distribution, (draws, bounds).
+
+        Args:
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
+
+        Yields:
+            Blocks in records, with `draws` rows together.
+        """
         return self.evidence.sums.simulate_prefixes(self.evidence.total, draws, generator)
 
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
         """Return simulated deviations of samples of this size from the likely counts between bounds: (draws, bounds
-        - 1)."""
+        - 1).
+
+        Args:
+            likely: Estimated records between the bounds, (bounds - 1,).
+            records: Size of the sample.
+            bounds: Bounds between which records are counted; not used by unweighted counts.
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
+        """
         return simulate_sampling_errors(likely, records, draws, generator)
 
     @cached_property
@@ -359,7 +387,10 @@ class PrefixShares:
 
     @property
     def measured_prefix_counts(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Indices of the measured edges, and the unbiased number of records below each."""
+        """Indices of the measured edges, and the unbiased number of records below each.
+
+        Arrays of one length, in the order of the edges.
+        """
         measured = np.flatnonzero(self.measured_edges)
         return measured, self.unbiased_shares[measured] * self.total
 
@@ -523,7 +554,15 @@ def _simulate_public_noise(distribution: NoisySums, total_is_public: bool) -> It
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_public_noise(distribution: NoisySums, total_is_public: bool) -> FloatArray:
-    """Return all noise from the fixed seed as one array that cannot be written to."""
+    """Return all noise from the fixed seed as one array that cannot be written to.
+
+    Args:
+        distribution: Distribution of the noise of the counts.
+        total_is_public: Whether the number of records is public, so that the last bound has no noise.
+
+    Returns:
+        Noise of the records up to each bound, (draws, bounds).
+    """
     noise = np.concatenate(list(_simulate_noise(distribution, 0 if total_is_public else None, public_generator(None))))
     noise.flags.writeable = False
     return noise
@@ -541,13 +580,19 @@ class FewDraws(NamedTuple):
     total_deviation: float
 
     def scaled_by(self, scale: float) -> FewDraws:
-        """Return the noise of counts that are multiplied by a number."""
+        """Return the noise of counts that are multiplied by a number.
+
+        Args:
+            scale: Number that the counts are multiplied by, at least 0.
+        """
         return FewDraws(self.noise * np.float32(scale), self.total_deviation * scale)
 
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws:
-    """Return the first draws from the fixed seed, the same as of `_simulate_public_noise`.
+    """Return the first `MOST_FEW_DRAWS` draws of the noise of all prefixes, from a fixed public seed; cached.
+
+    They equal the first draws of `_simulate_public_noise`.
 
     Args:
         distribution: Distribution of the noise.
@@ -658,7 +703,15 @@ class Smoothing:
 
     def _find_smoothed_edges(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
         """Return indices into `ends` of the counted ends that are smoothed; the last end always is, since all
-        records lie below it."""
+        records lie below it.
+
+        Args:
+            prefixes: Counts that are smoothed.
+            ends: Increasing bounds of the measured intervals, in slots.
+
+        Returns:
+            Increasing indices, all of `ends` if `edges` is None.
+        """
         if self.edges is None:
             return np.arange(len(ends))
         slots = np.array(self.edges, dtype=np.int64) + int(prefixes.grid.outside is Outside.APART)
@@ -756,7 +809,10 @@ class SearchedQuantiles:
 
     @property
     def x(self) -> FloatArray:
-        """Edges at which records were counted, in increasing order, in units of the column."""
+        """Edges at which records were counted, in increasing order, in units of the column.
+
+        Shape ``(edges,)``.
+        """
         return self.grid.boundary(np.array(self.evidence.path_sums.prefix_lengths, dtype=np.int64))
 
     @property

@@ -73,12 +73,18 @@ class QuantileQuantile(CompositeResult):
 
     @property
     def x(self) -> FloatArray:
-        """Quantiles of the first curve at the shares `p`, in units of its column."""
+        """Quantiles of the first curve at the shares `p`, in units of its column.
+
+        Shape ``(quantiles,)``.
+        """
         return np.asarray(self.first.quantile(self.p))
 
     @property
     def y(self) -> FloatArray:
-        """Quantiles of the second curve at the shares `p`, in units of its column."""
+        """Quantiles of the second curve at the shares `p`, in units of its column.
+
+        Shape ``(quantiles,)``.
+        """
         return np.asarray(self.second.quantile(self.p))
 
     @property
@@ -96,7 +102,11 @@ class QuantileQuantile(CompositeResult):
         return same if label == self.second.label else super()._title()
 
     def _axis_labels(self) -> dict[str, str]:
-        """Return the label of each column of values, by the curve that it belongs to."""
+        """Return the label of each column of values, by the curve that it belongs to.
+
+        Returns:
+            Labels by column name, for the columns ``first`` and ``second`` and their interval ends.
+        """
         labels = {name: str(getattr(getattr(self, name), "label", "")) for name in ("first", "second")}
         suffixes = "", "_lower", "_upper", "_lower_population", "_upper_population"
         return {f"{name}{suffix}": label for name, label in labels.items() for suffix in suffixes}
@@ -153,7 +163,15 @@ class QuantileQuantile(CompositeResult):
         return paired_region(*self._intervals_within_grids(level, population=population))
 
     def _intervals_within_grids(self, level: float, *, population: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the intervals of both curves, clipped to their grids."""
+        """Return the intervals of both curves, clipped to their grids.
+
+        Args:
+            level: Probability that all intervals of both curves hold at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+
+        Returns:
+            Intervals of the first and of the second curve, (quantiles, 2) each, in units of their columns.
+        """
         first, second = self.intervals(level, population=population)
         return np.clip(first, *self.first.x[[0, -1]]), np.clip(second, *self.second.x[[0, -1]])
 
@@ -193,7 +211,12 @@ class QuantileQuantile(CompositeResult):
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
         """Return the columns of the data frame: lower and upper limits of the first, then of the second curve, (4,
-        quantiles)."""
+        quantiles).
+
+        Args:
+            level: Probability that all intervals of both curves hold at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         return np.concatenate([ends.T for ends in self.intervals(level, population=population)])
 
     def _members(self) -> dict[str, HasQuantileFunction]:
@@ -228,7 +251,10 @@ class HasQuantileFunction(Protocol):
 
     @property
     def x(self) -> FloatArray:
-        """Edges of the curve's cells, in units of its column."""
+        """Edges of the curve's cells, in units of its column.
+
+        Increasing, of shape ``(edges,)``.
+        """
         ...
 
     @property
@@ -247,7 +273,14 @@ class HasQuantileFunction(Protocol):
         ...
 
     def quantile(self, p: FloatArray, /) -> FloatArray:
-        """Return the quantiles of the curve at the shares `p`, in units of its column."""
+        """Return the quantiles of the curve at the shares `p`, in units of its column.
+
+        Args:
+            p: Shares of the records, in [0, 1], of shape ``(quantiles,)``.
+
+        Returns:
+            Quantiles of the same shape.
+        """
         ...
 
     def quantile_intervals(self, p: FloatArray, /, level: float, *, population: bool = False) -> FloatArray:

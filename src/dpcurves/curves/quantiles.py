@@ -155,7 +155,11 @@ class Quantiles(IntervalResult):
         return {"p": self.p, "x": self.x, "cell_lower": lower, "cell_upper": upper}
 
     def _axis_labels(self) -> Mapping[str, str]:
-        """Return the label of each column of values."""
+        """Return the label of each column of values.
+
+        Returns:
+            The label of the curve's column for each column name, also for columns of interval ends that may be absent.
+        """
         names = "x", "cell_lower", "cell_upper", "lower", "upper", "lower_population", "upper_population"
         return dict.fromkeys(names, self.curve.label)
 

@@ -125,7 +125,14 @@ class Question(Protocol[Curve]):
     """
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield each workload, receive its releases, and return the curve at the end."""
+        """Yield each workload, receive its releases, and return the curve at the end.
+
+        Args:
+            setting: Loss and adjacency of the question.
+
+        Returns:
+            A generator that yields needs, workloads with a budget fraction, and is sent their answers.
+        """
         ...
 
 
@@ -157,7 +164,14 @@ class HasPlanNotes(Protocol):
     """A question with notes that users should read before it is charged."""
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return notes on the planned rounds, one line each, from public facts alone."""
+        """Return notes on the planned rounds, one line each, from public facts alone.
+
+        Args:
+            setting: Loss and adjacency of the question.
+
+        Returns:
+            Notes in the order in which they are printed; () if there is nothing to say.
+        """
         ...
 
 
@@ -283,6 +297,12 @@ def combine_categories(keys: tuple[Categories, ...]) -> list[Key]:
 
     >>> combine_categories((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
     [('F', 1), ('F', 2), ('M', 1), ('M', 2)]
+
+    Args:
+        keys: At least one column with its categories.
+
+    Returns:
+        Categories of one column, or tuples with a category of each column.
     """
     if len(keys) == 1:
         return list(keys[0].values)
@@ -290,7 +310,11 @@ def combine_categories(keys: tuple[Categories, ...]) -> list[Key]:
 
 
 def list_columns(by: By) -> tuple[str, ...]:
-    """Return the names of the columns that records are grouped by."""
+    """Return the names of the columns that records are grouped by.
+
+    Args:
+        by: Categories of one column, or several of them.
+    """
     return tuple(categories.column for categories in parse_grouping(by))
 
 
@@ -365,6 +389,9 @@ def grid_to_json(grid: Grid) -> dict[str, Any]:
 def grid_from_json(stored: Mapping[str, Any]) -> Grid:
     """Return the grid that `grid_to_json` wrote.
 
+    Args:
+        stored: JSON values by field name.
+
     Raises:
         ValueError: `grid_to_json` cannot have written the object.
     """
@@ -407,16 +434,29 @@ class ScoredColumns(NamedTuple):
 
     @classmethod
     def from_question(cls, score: object, label: str) -> ScoredColumns:
-        """Return the columns of a question, whose score may be a model."""
+        """Return the columns of a question, whose score may be a model.
+
+        Args:
+            score: Name of the column of scores, or a model whose text is its name.
+            label: Name of the column of true labels.
+        """
         return cls(str(score), label)
 
     @classmethod
     def from_json(cls, question: Mapping[str, Any]) -> ScoredColumns:
-        """Return the columns that `to_json` wrote."""
+        """Return the columns that `to_json` wrote.
+
+        Args:
+            question: JSON values by field name; missing names become None.
+        """
         return cls(question.get("score"), question.get("label"))
 
     def to_json(self) -> dict[str, str]:
-        """Return the columns as JSON values; nothing if they have no names."""
+        """Return the columns as JSON values; nothing if they have no names.
+
+        Returns:
+            ``score`` and ``label``, without names that are None.
+        """
         return {name: column for name, column in self._asdict().items() if column is not None}
 
     def add_to_title(self, title: str) -> str:
@@ -440,7 +480,14 @@ def cells_to_json(grid: Grid) -> dict[str, object]:
 
 
 def declared_values_to_json(grid: Grid) -> dict[str, object]:
-    """Return declared values as a JSON field of a question; no field for another grid."""
+    """Return declared values as a JSON field of a question; no field for another grid.
+
+    Args:
+        grid: Public cells, or declared values.
+
+    Returns:
+        ``values``, or an empty mapping.
+    """
     return {"values": list(grid.declared_values)} if isinstance(grid, Values) else {}
 
 

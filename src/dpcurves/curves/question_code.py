@@ -98,7 +98,11 @@ class _Code:
 
 
 def _format_line(part: str | _Code) -> str:
-    """Return a call as one line of Python; a text unchanged."""
+    """Return a call as one line of Python; a text unchanged.
+
+    Args:
+        part: A call, or code that is already one line.
+    """
     return part if isinstance(part, str) else part.line
 
 
@@ -243,7 +247,15 @@ class _Writer:
         return f"dp.{constant}" if constant else f"{self._find_name(type(member))}.{member.name}"
 
     def _name_part(self, name: str, code: str | _Code) -> str | _Code:
-        """Return code as a keyword argument."""
+        """Return code as a keyword argument.
+
+        Args:
+            name: Name of the argument.
+            code: Code of its value: one line, or a call that may be broken into lines.
+
+        Returns:
+            Code of the same form that begins with ``name=``.
+        """
         if isinstance(code, str):
             return f"{name}={code}"
         return _Code(f"{name}={code.opening}", code.parts, code.closing, code.is_filled)
@@ -264,12 +276,21 @@ class _Writer:
 
 
 def _public(name: str) -> Any:
-    """Return the object that `dpcurves` exports under this name; None if it exports none."""
+    """Return the object that `dpcurves` exports under this name; None if it exports none.
+
+    Args:
+        name: A name of Python; case matters.
+    """
     return getattr(import_module("dpcurves"), name, None)
 
 
 def _has_default(member: Field[Any], value: Any) -> bool:
-    """Return True if a field has its default value, of the same type: 1 and True are different categories."""
+    """Return True if a field has its default value, of the same type: 1 and True are different categories.
+
+    Args:
+        member: Field of the dataclass; a default factory does not count.
+        value: Value of the field.
+    """
     return member.default is not MISSING and type(value) is type(member.default) and value == member.default
 
 

@@ -186,6 +186,9 @@ def _parse_bounds(value: Any) -> tuple[float, float]:
 
     The number and the order of bounds are checked by the question that uses them.
 
+    Args:
+        value: A list of two numbers, or a text.
+
     Raises:
         InvalidArgument: a part of the text is no number, or the list does not have two items.
     """

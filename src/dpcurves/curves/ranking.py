@@ -138,7 +138,11 @@ class Ranking(SummaryByCategory):
         return display.to_frame(display.join_columns(self.label_columns(), columns, reserved=reserved))
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and cell format of the number that the categories are ranked by."""
+        """Return title and cell format of the number that the categories are ranked by.
+
+        Returns:
+            Title and format of ``value``.
+        """
         first = next(iter(self.values()))
         cell_format = display.CellFormat.COUNT if first.statistic == "count" else display.CellFormat.NUMBER
         return display.describe_columns(value=(first.plot_label, cell_format))
@@ -178,11 +182,23 @@ class Ranking(SummaryByCategory):
         return [self.describe_table(level=level, population=population, suppress=suppress)]
 
     def order_by_size(self, values: FloatArray) -> IntArray:
-        """Return the indices of rows in the order of a plot: the order of the ranking."""
+        """Return the indices of rows in the order of a plot: the order of the ranking.
+
+        Args:
+            values: Not used: the categories are ranked already.
+
+        Returns:
+            0 to categories - 1, (categories,).
+        """
         return np.arange(len(self))
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
-        """Return lower and upper ends of the simultaneous intervals, (2, categories)."""
+        """Return lower and upper ends of the simultaneous intervals, (2, categories).
+
+        Args:
+            level: Probability that all intervals hold at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         return self.intervals(level, population=population).T
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:

@@ -107,6 +107,10 @@ def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) 
     Formal guarantees: the count is a separate round with the budget fraction `COUNT_FRACTION`. The fractions are a
     function of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all
     rounds together lose at most the budget.
+
+    Args:
+        column: Column of predictions, or the model that predicts.
+        setting: Loss of the question, and adjacency, which may have a public number of records.
     """
     if setting.adjacency.public_record_count is not None:
         records = float(setting.adjacency.public_record_count)
@@ -327,6 +331,10 @@ class ResidualPlot(ReleasedResult):
     def sample(self, size: int, generator: np.random.Generator) -> FloatArray:
         """Return `size` further points drawn from the estimated density, ``(size, 2)``. Costs no budget.
 
+        Args:
+            size: Number of points.
+            generator: Random numbers; the points follow from them and from released numbers.
+
         Raises:
             ValueError: `size` is below zero.
             TypeError: `size` is no integer.
@@ -350,7 +358,12 @@ class ResidualPlot(ReleasedResult):
         return self._finish_plot(axes, self._title(), ax)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
-        """Draw the synthetic points; return the axes."""
+        """Draw the synthetic points; return the axes.
+
+        Args:
+            shades: Not used: the points have no intervals.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_residual_points(
             self.points, self.plotted_edges, self.labels, unseen=self.unplotted_share, **how
         )
@@ -480,6 +493,9 @@ class ResidualPlotQuestion(TableQuestion):
 
         The first round then counts the records, and the budget fraction of the queries for bounds depends on this
         count. A plan shows the largest fraction, which few records need; an answer for many records spends less.
+
+        Args:
+            setting: Loss of the question, and adjacency, which may have a public number of records.
         """
         return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
 
@@ -543,6 +559,9 @@ def find_occupied_edges(density: FloatArray) -> slice:
 
     >>> find_occupied_edges(np.array([0.0, 0.001, 0.6, 0.399, 0.0]))
     slice(2, 5, None)
+
+    Args:
+        density: Share of the records in each cell along one axis, (cells,).
     """
     below = np.cumsum(density)
     left_out = 0.005  # share of the records within the bounds that plots leave out, along each axis
@@ -720,7 +739,12 @@ class BinnedResiduals(GroupResult):
         return self.plot(ax or display.headless_axes(self.SIZE), level=level, name=name)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
-        """Draw mean residuals against mean predictions, inside their envelope; return the axes."""
+        """Draw mean residuals against mean predictions, inside their envelope; return the axes.
+
+        Args:
+            shades: The envelope as one `Shade` around 0; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_binned_residuals(self.prob_pred, self.residual, self.count, shades=shades, **how)
 
 
@@ -794,6 +818,10 @@ class BinnedResidualsQuestion(TableQuestion):
 
 
 def find_min_records(setting: conversation.Setting) -> int:
-    """Return the number of records of a bin with which noise moves its mean residual by about 0.05."""
+    """Return the number of records of a bin with which noise moves its mean residual by about 0.05.
+
+    Args:
+        setting: Loss and adjacency of the question.
+    """
     # a noise of 0.05 residuals
     return max(1, ceil(count_noise_deviation(setting.loss * BIN_COUNTS_FRACTION, setting) / 0.05))

@@ -177,7 +177,8 @@ def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
     """Return the count of the first cell if it significantly exceeds what its neighbours predict, else 0.
 
     Args:
-        edges, below: See `find_crowded_end_cells`.
+        edges: Edges of the counted cells, shape ``(cells + 1,)``, increasing.
+        below: Unbiased counts of records below each edge, up to a constant, shape ``(cells + 1,)``.
         noise: Standard deviation of the noise of the count.
     """
     count = np.diff(below[: TUNING.end_neighbours + 2])
@@ -260,14 +261,30 @@ def limits_from_intervals(intervals: Callable[..., NDArray[np.float64]], **alway
     `intervals` returns, (points, 2). `always` are further arguments of `intervals`."""
 
     def compute_limits(level: float, /, *, population: bool) -> NDArray[np.float64]:
-        """Return lower and upper ends at this level."""
+        """Return lower and upper ends at this level.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+
+        Returns:
+            Array of shape (2, points), lower ends first.
+        """
         return intervals(level, population=population, **always).T
 
     return compute_limits
 
 
 def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
-    """Return the scopes of the intervals of a curve: the population only if requested, and if a unit is one record."""
+    """Return the scopes of the intervals of a curve: the population only if requested, and if a unit is one record.
+
+    Args:
+        privacy: Privacy statement, which has the number of records of a unit.
+        population: Whether intervals for the population are requested.
+
+    Returns:
+        Whether a scope is the population, by the name of the scope in legends; these records come first.
+    """
     return SCOPES if population and privacy.rows_per_unit == 1 else ONLY_RECORDS
 
 
@@ -399,6 +416,9 @@ def notes_on_order(release: Release) -> tuple[str, ...]:
 def notes_on_dependence(privacy: PrivacyStatement) -> tuple[str, ...]:
     """Return a note if intervals for the population assume independent records, though a unit may have several.
 
+    Args:
+        privacy: Privacy statement, which has the number of records of a unit.
+
     Returns:
         One note; () if each unit has one record.
     """
@@ -478,7 +498,8 @@ def _notes_on_split_cells(
 
     Args:
         grid: The grid of the cells.
-        known, below: Indices of the counted edges, ascending, and the counts below them.
+        known: Indices of the counted edges, ascending, shape ``(edges,)``.
+        below: Counts of records below these edges, shape ``(edges,)``.
         noise: Standard deviations of the counts of the first and of the last cell.
         is_single: True for cells that hold a single value, shape ``(cells,)``.
     """
@@ -706,15 +727,32 @@ class _ResultFormatter(Formatter):
     """Format templates whose fields are attributes of a result; ``!n`` writes a number as `format_number` does."""
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return the attribute of the result that a field names."""
+        """Return the attribute of the result that a field names.
+
+        Args:
+            key: Name of the attribute.
+            args: Tuple of the result alone.
+            kwargs: Not used.
+        """
         return getattr(args[0], str(key))
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
-        """Return a number as text for the conversion ``!n``."""
+        """Return a number as text for the conversion ``!n``.
+
+        Args:
+            value: Attribute of the result.
+            conversion: Letter after ``!`` in the template; other letters have Python's meaning, None leaves the value
+                as it is.
+        """
         return format_number(value) if conversion == "n" else super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """Return the formatted value; NaN becomes "not known" in every format."""
+        """Return the formatted value; NaN becomes "not known" in every format.
+
+        Args:
+            value: Attribute of the result.
+            format_spec: Format after ``:`` in the template, as in Python.
+        """
         is_unknown = isinstance(value, float) and isnan(value)
         return format_number(value) if is_unknown else super().format_field(value, format_spec)
 
@@ -1007,20 +1045,37 @@ class ReleasedResult(Result, ABC):
         return display.build_table(columns, words, ends=ends, mixed_label=mixed_label)
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of each column of numbers, and of each column of our own words."""
+        """Return title and format of each column of numbers, and of each column of our own words.
+
+        Returns:
+            Title and format by column name; columns without an entry are not described here.
+        """
         return {
             name: display.ColumnWords(self._format_template(words.title), words.cell_format)
             for name, words in self.COLUMN_WORDS.items()
         }
 
     def _row_words(self) -> Mapping[str, str]:
-        """Return the words of the short names of numbers that the rows of a list have."""
+        """Return the words of the short names of numbers that the rows of a list have.
+
+        Returns:
+            Words by short name.
+        """
         return self.ROW_WORDS
 
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return what the columns of interval ends among `names` are the ends of; this class has none."""
+        """Return what the columns of interval ends among `names` are the ends of; this class has none.
+
+        Args:
+            names: Names of the columns of the table.
+            words: Title and format of the columns, by name.
+            level: Confidence level of the intervals.
+
+        Returns:
+            Interval ends by column name.
+        """
         return {}
 
     def report_tables(
@@ -1061,7 +1116,11 @@ class ReleasedResult(Result, ABC):
         return {}
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of the `key_columns`."""
+        """Return title and format of the `key_columns`.
+
+        Returns:
+            Title and format by short name.
+        """
         return {
             name: display.ColumnWords(self._format_template(words.title), words.cell_format)
             for name, words in self.KEY_WORDS.items()
@@ -1108,7 +1167,14 @@ class ReleasedResult(Result, ABC):
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
         """Return, for each label column whose categories were declared as numbers, the number of each text: see
-        `display.find_declared_numbers`."""
+        `display.find_declared_numbers`.
+
+        Args:
+            columns: Names of the columns of the table.
+
+        Returns:
+            Numbers by text, by column name; here empty.
+        """
         return {}
 
     def _axis_labels(self) -> Mapping[str, str]:
@@ -1201,7 +1267,11 @@ class ReleasedResult(Result, ABC):
         return not cls.DISTINGUISHING_FACT or cls.DISTINGUISHING_FACT in document["evidence"]["question"]
 
     def evidence_to_json(self) -> dict[str, Any]:
-        """Return the question and its releases as JSON values."""
+        """Return the question and its releases as JSON values.
+
+        Returns:
+            ``question``, an object, and ``releases``, a list in the order of the rounds.
+        """
         return {"question": dict(self._question()), "releases": [evidence.to_json() for evidence in self.rounds]}
 
     @property
@@ -1326,7 +1396,11 @@ class ReleasedResult(Result, ABC):
         return [(name, self._format_template(words)) for name, words in self.SUMMARY]
 
     def _format_template(self, words: str) -> str:
-        """Return a template filled in with attributes of the result."""
+        """Return a template filled in with attributes of the result.
+
+        Args:
+            words: Template with fields in braces, as in ``{cells} cells``; see `_ResultFormatter`.
+        """
         return _ResultFormatter().vformat(words, (self,), {})
 
     def _columns(self) -> Mapping[str, Any]:
@@ -1381,7 +1455,12 @@ def _list_user_words(document: Any) -> Iterator[str]:
 
 
 def _set_source(thing: Any, source: str) -> Any:
-    """Return a result with this source in its privacy statement, or in the statements of the results inside it."""
+    """Return a result with this source in its privacy statement, or in the statements of the results inside it.
+
+    Args:
+        thing: A result. Anything without a privacy statement is returned as it is.
+        source: Description of the data.
+    """
     if not is_dataclass(thing) or isinstance(thing, type) or not hasattr(thing, "privacy"):
         return thing
     names = [field.name for field in fields(thing) if field.init]
@@ -1579,7 +1658,12 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return display.to_frame(self._columns_at(level, population=population))
 
     def _columns_at(self, level: float | None, *, population: bool) -> dict[str, Any]:
-        """Return the columns of the data frame by name, with the ends of intervals at `level`, if given."""
+        """Return the columns of the data frame by name, with the ends of intervals at `level`, if given.
+
+        Args:
+            level: Confidence level of the intervals; None: no columns of ends.
+            population: Whether the ends are for the population, not for these records.
+        """
         interval_columns = {} if level is None else self._interval_columns(level, population=population)
         return {**self._known_columns(), **interval_columns}
 
@@ -1598,7 +1682,15 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return {name: array.astype(object) if array.dtype.kind == "U" else array for name, array in arrays.items()}
 
     def _interval_columns(self, level: float, *, population: bool) -> dict[str, Any]:
-        """Return the columns of the ends of bands or intervals at this level, by name."""
+        """Return the columns of the ends of bands or intervals at this level, by name.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+
+        Returns:
+            Columns by the names of `INTERVAL_COLUMNS`, lower ends first.
+        """
         return dict(zip(self.INTERVAL_COLUMNS, self._interval_limits(level, population=population), strict=False))
 
     def _known_columns(self) -> dict[str, Any]:
@@ -1708,7 +1800,15 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self.plot(drawn_on, level=level, population=population, name=name)
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> Sequence[Any]:
-        """Return the shaded bands or intervals of a plot, the widest first; without a level, none."""
+        """Return the shaded bands or intervals of a plot, the widest first; without a level, none.
+
+        Args:
+            scopes: Whether a scope is the population, by the name of the scope in legends.
+            level: Confidence level, between 0 and 1; None: no shades.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1.
+        """
         if level is None:
             return ()
         level = require_probability("level", level)
@@ -1728,7 +1828,12 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Any:
         """Return the lower and upper ends at this level, (2, points): of `intervals`, unless a subclass overrides
-        this."""
+        this.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         return self.intervals(level, population=population).T
 
     if TYPE_CHECKING:
@@ -1809,7 +1914,14 @@ def find_result_class(document: Mapping[str, Any]) -> type[Any]:
 
 
 def _list_subclasses(base: type[Any]) -> Iterator[type[Any]]:
-    """Yield all direct and indirect subclasses of a class."""
+    """Yield all direct and indirect subclasses of a class.
+
+    Args:
+        base: A class; it is not yielded itself.
+
+    Yields:
+        Each subclass before its own subclasses; twice if two bases lead to it.
+    """
     for subclass in base.__subclasses__():
         yield subclass
         yield from _list_subclasses(subclass)

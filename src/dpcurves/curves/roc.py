@@ -87,7 +87,10 @@ class CountsAbove:
 
     @property
     def cells_above(self) -> NDArray[np.int64]:
-        """The number of cells above each measured threshold, increasing from none to all."""
+        """The number of cells above each measured threshold, increasing from none to all.
+
+        Shape ``(thresholds,)``.
+        """
         distribution = self.evidence.sums
         return distribution.cells - np.asarray(distribution.bounds)[::-1]
 
@@ -175,7 +178,10 @@ class FinerCounts:
 
     @property
     def finer_cells_per_cell(self) -> NDArray[np.int64]:
-        """The number of finer cells in each cell of the curve."""
+        """The number of finer cells in each cell of the curve.
+
+        Shape ``(cells,)``.
+        """
         return np.diff(np.append(self.starts, self.evidence.sums.cells))
 
 
@@ -384,7 +390,12 @@ class ROC(ClassTableResult):
         )
 
     def _build_shades(self, scopes: Mapping[str, bool], level: float | None) -> tuple[AreaInterval | Region, ...]:
-        """Return the intervals of the area, then the bands, those for the population first; none without a level."""
+        """Return the intervals of the area, then the bands, those for the population first; none without a level.
+
+        Args:
+            scopes: Whether a scope is the population, by the name of the scope in legends.
+            level: Confidence level, between 0 and 1; None: no shades.
+        """
         if level is None:
             return ()
         bands = {
@@ -396,11 +407,21 @@ class ROC(ClassTableResult):
         return *self._area_intervals(scopes, level), *regions
 
     def _interval_limits(self, level: float, /, *, population: bool) -> RocBand:
-        """Return the band at this level: lower and upper limits of both rates."""
+        """Return the band at this level: lower and upper limits of both rates.
+
+        Args:
+            level: Probability that the band holds at all thresholds at once, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         return self.band(level, population=population)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the curve with its bands, and the area with its intervals; return the axes."""
+        """Draw the curve with its bands, and the area with its intervals; return the axes.
+
+        Args:
+            shades: Intervals of the area (`AreaInterval`) and bands (`Region`) in any order; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         fpr = self._mask_unknown("fpr", self.fpr)
         tpr = self._mask_unknown("tpr", self.tpr)
         return display.draw_roc(
@@ -494,7 +515,11 @@ class RocQuestion(TableQuestion):
         return None if self.edges is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
-        """Ask for counts of both classes above thresholds; return the ROC curve."""
+        """Ask for counts of both classes above thresholds; return the ROC curve.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+        """
         score = Axis(self.score, self.grid)
         if self.edges is not None:
             return self._build_roc(
@@ -586,7 +611,12 @@ class SmoothAuc(ReleasedResult):
 
     @classmethod
     def from_counts(cls, evidence: Evidence, privacy: PrivacyStatement) -> SmoothAuc:
-        """Return the binormal curve of the released area."""
+        """Return the binormal curve of the released area.
+
+        Args:
+            evidence: Release of one integer, the area in steps of ``2**-20``.
+            privacy: Privacy statement of the release.
+        """
         auc = auc_of_steps(evidence.values[0])
         fpr = np.linspace(0.0, 1.0, 513)  # points of the drawn curve
         return cls(fpr, binormal_tpr(fpr, auc), auc, privacy.with_notes(NO_INTERVAL), evidence)
@@ -612,7 +642,12 @@ class SmoothAuc(ReleasedResult):
         return binormal_tpr(rates, self.auc)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the binormal curve with its area; return the axes."""
+        """Draw the binormal curve with its area; return the axes.
+
+        Args:
+            shades: Not used: the area has no interval.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_roc(self.fpr, self.tpr, self.auc, **how)
 
     def _question(self) -> dict[str, object]:
@@ -650,7 +685,11 @@ class SmoothAucQuestion(TableQuestion):
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[SmoothAuc]:
-        """Ask for one noisy estimate of the area under the ROC curve; return the binormal curve with this area."""
+        """Ask for one noisy estimate of the area under the ROC curve; return the binormal curve with this area.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+        """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         release = yield from ask_workload(SingleQueryWorkload(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
         return SmoothAuc.from_counts(Evidence.from_release(release), build_privacy_statement([release], self.model))

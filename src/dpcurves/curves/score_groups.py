@@ -163,7 +163,10 @@ class ScoreGroups(ABC):
 
     @property
     def outside(self) -> tuple[float, float]:
-        """Unbiased numbers of records with a score below and above the grid; they may be negative."""
+        """Unbiased numbers of records with a score below and above the grid; they may be negative.
+
+        Both are 0 if values outside are clipped.
+        """
         if self.cells.outside is Outside.CLIPPED:
             return 0.0, 0.0
         below, *_, above = self._unbiased_cells.sum(axis=0).tolist()
@@ -175,7 +178,11 @@ class ScoreGroups(ABC):
         return self.counts.unbiased_cells
 
     def _drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without the slots for outside values: (..., slots) to (..., cells)."""
+        """Return cells without the slots for outside values: (..., slots) to (..., cells).
+
+        Args:
+            cells: Numbers by slot, on the last axis.
+        """
         return cells if self.cells.outside is Outside.CLIPPED else cells[..., 1:-1]
 
     @property
@@ -191,7 +198,10 @@ class ScoreGroups(ABC):
     @property
     @abstractmethod
     def surplus_noise_variance(self) -> FloatArray:
-        """Variance of the noise of positives minus expected positives, for each group."""
+        """Variance of the noise of positives minus expected positives, for each group.
+
+        Shape ``(groups,)``, in squared records.
+        """
 
     @abstractmethod
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
@@ -203,7 +213,11 @@ class ScoreGroups(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Return question and releases of the groups as JSON values, the evidence of a result."""
+        """Return question and releases of the groups as JSON values, the evidence of a result.
+
+        Returns:
+            ``question``, an object, and ``releases``, a list.
+        """
 
     def simulate_draws(self, generator: np.random.Generator | None) -> tuple[GroupNoise, FloatArray]:
         """Return simulated noise of the releases, and normal draws of the same shape for sampling.
@@ -315,20 +329,33 @@ class MeasuredGroups(ScoreGroups):
         return np.diff(self.grid.edges) / (2 * conversation.HALF_WIDTH_STEPS)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cells, the columns, and the releases of counts and sums, as JSON values."""
+        """Return the cells, the columns, and the releases of counts and sums, as JSON values.
+
+        Returns:
+            ``question``, an object, and ``releases``, the counts and then the sums.
+        """
         question = {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **self.columns.to_json()}
         return {"question": question, "releases": [self.counts.to_json(), self.sums.to_json()]}
 
     @classmethod
     def from_json(cls, evidence: Mapping[str, Any]) -> MeasuredGroups:
-        """Return the groups that `to_json` wrote."""
+        """Return the groups that `to_json` wrote.
+
+        Args:
+            evidence: JSON values with the fields ``question`` and ``releases``.
+        """
         counts, sums = (conversation.Evidence.from_json(release) for release in evidence["releases"])
         question = evidence["question"]
         return cls(grid_from_edges(question), counts, sums, columns=ScoredColumns.from_json(question))
 
 
 def count_noise_deviation(loss: PrivacyLoss, setting: conversation.Setting) -> float:
-    """Return the approximate standard deviation of the noise of a count of disjoint cells at this loss, in records."""
+    """Return the approximate standard deviation of the noise of a count of disjoint cells at this loss, in records.
+
+    Args:
+        loss: Loss that pays for the counts.
+        setting: Loss and adjacency of the question; its adjacency gives the sensitivity.
+    """
     if loss.epsilon is not None:
         return sqrt(2) * float(setting.adjacency.l1_sensitivity / loss.epsilon)
     return sqrt(setting.adjacency.squared_l2_sensitivity / (2 * loss.rho))
@@ -404,7 +431,10 @@ class CountedGroups(ScoreGroups):
 
     @cached_property
     def surplus_noise_variance(self) -> FloatArray:
-        """Simulated variance of the noise of positives minus expected positives, for each group."""
+        """Simulated variance of the noise of positives minus expected positives, for each group.
+
+        Shape ``(groups,)``, in squared records.
+        """
         return np.asarray(self._simulated_noise.residual_sum(self.group_counts.middle).var(axis=0))
 
     def simulate_noise(self, generator: np.random.Generator | None) -> GroupNoise:
@@ -444,7 +474,14 @@ class CountedGroups(ScoreGroups):
 
 
 def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
-    """Return the groups, of either class, that `to_json` wrote."""
+    """Return the groups, of either class, that `to_json` wrote.
+
+    Args:
+        evidence: JSON values with the fields ``question`` and ``releases``.
+
+    Returns:
+        `CountedGroups` if the question has a number of groups, else `MeasuredGroups`.
+    """
     question = evidence["question"]
     if "groups" not in question:
         return MeasuredGroups.from_json(evidence)
@@ -461,6 +498,12 @@ def build_score_groups(
 
     In the latter case their number is also limited so that each seems to hold `least` records. Tied scores stay
     together, so groups next to them may hold fewer.
+
+    Args:
+        found: Releases of groups with sums, or of all cells without sums.
+        columns: Columns of scores and labels, for titles.
+        groups: Largest number of groups formed from cells.
+        least: Least number of records of a group formed from cells; 0: no limit.
     """
     counts = conversation.Evidence.from_release(found.counts)
     if found.sums is None:
@@ -505,7 +548,12 @@ class GroupQuestion(TableQuestion):
         self, read: Callable[[ScoreGroups, conversation.PrivacyStatement], Read], setting: conversation.Setting
     ) -> conversation.Needs[Read]:
         """Ask for the number of records, if needed, then cuts, counts and sums; return the result that `read`
-        computes from groups and privacy statement."""
+        computes from groups and privacy statement.
+
+        Args:
+            read: Function that computes the result.
+            setting: Loss of the question, and adjacency, which may have a public number of records.
+        """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
         score = Axis(self.score, self.grid)
         number = yield from choose_group_number(self.groups, classes, score, setting, self._GROUP_NUMBERS)
@@ -536,7 +584,12 @@ class GroupResult(ReleasedResult):
 
         @classmethod
         def from_counts(cls, groups: ScoreGroups, privacy: conversation.PrivacyStatement) -> Self:
-            """Return the result from released groups."""
+            """Return the result from released groups.
+
+            Args:
+                groups: Released counts of groups of similar scores.
+                privacy: Privacy statement of the release.
+            """
             ...
 
     def _title(self) -> str:
@@ -549,7 +602,11 @@ class GroupResult(ReleasedResult):
         return tuple(conversation.Evidence.from_json(release) for release in self.evidence_to_json()["releases"])
 
     def evidence_to_json(self) -> dict[str, Any]:
-        """Return question and releases of the groups as JSON values."""
+        """Return question and releases of the groups as JSON values.
+
+        Returns:
+            ``question``, an object, and ``releases``, a list in the order of the rounds.
+        """
         return self.groups.to_json()
 
     def _question(self) -> dict[str, Any]:

@@ -148,7 +148,12 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
 
 def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
     """Return the measured rows at the loss nearest in ratio: one row for each number of records, or only the row
-    nearest to a public number."""
+    nearest to a public number.
+
+    Args:
+        loss: Loss of the question; its rows are in the same currency, epsilon or rho.
+        adjacency: Neighbouring relation, which may have a public number of records.
+    """
     each = adjacency.unit.records
     records = adjacency.public_record_count
     currency = "epsilon" if loss.is_pure else "rho"
@@ -160,7 +165,11 @@ def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[Measur
 
 
 def _format_factors(ratios: list[float]) -> str:
-    """Return text on a factor, or the range of several, as in "1.2 to 1.5 times"."""
+    """Return text on a factor, or the range of several, as in "1.2 to 1.5 times".
+
+    Args:
+        ratios: At least one factor; two significant digits are shown.
+    """
     least = f"{min(ratios):.2g}"
     most = f"{max(ratios):.2g}"
     return f"{least} times" if least == most else f"{least} to {most} times"
@@ -198,7 +207,11 @@ class Scores(ClassTableResult):
     @classmethod
     def from_counts(cls, table: ClassTable) -> Scores:
         """Return the scores from released counts of two rows, negatives and positives, with notes on small classes
-        and crowded cells."""
+        and crowded cells.
+
+        Args:
+            table: Released counts of both classes by score.
+        """
         notes = *notes_on_classes(table), *notes_on_crowding(table)
         noted = replace(table, privacy=table.privacy.with_notes(*notes))
         false, true = np.cumsum(noted.counts.likely_counts[:, ::-1], axis=1)
@@ -327,7 +340,12 @@ class Scores(ClassTableResult):
         return np.array(ends)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw each metric in a row with its intervals; return the axes."""
+        """Draw each metric in a row with its intervals; return the axes.
+
+        Args:
+            shades: Intervals, one row for each metric, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         values = {metric.value.title: self.value(metric) for metric in self.metrics}
         return display.draw_numbers(values, shades=shades, **how)
 
@@ -349,16 +367,28 @@ class Scores(ClassTableResult):
         return {"records": float(self.table.counts.likely_counts.sum()), **metrics, **name_ends(Metric.AUC.key, limits)}
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the titles of the metrics."""
+        """Return the titles of the metrics.
+
+        Returns:
+            Title and format of ``records`` and of each metric by its key.
+        """
         titles = {metric.key: display.ColumnWords(metric.value.title) for metric in self.metrics}
         return {"records": display.ColumnWords("records", display.CellFormat.COUNT), **titles}
 
     def _row_words(self) -> Mapping[str, str]:
-        """Return the titles of the metrics by their keys."""
+        """Return the titles of the metrics by their keys.
+
+        Returns:
+            Titles of all metrics, also those that need probabilities.
+        """
         return {metric.key: metric.value.title for metric in Metric}
 
     def _columns(self) -> dict[str, Any]:
-        """Return the columns of the data frame, one row for each metric: its key and value."""
+        """Return the columns of the data frame, one row for each metric: its key and value.
+
+        Returns:
+            ``reading``, the keys, and ``value``, NaN where unknown, in the order of `metrics`.
+        """
         return {
             "reading": [metric.key for metric in self.metrics],
             "value": [self.value(metric) for metric in self.metrics],
@@ -374,7 +404,11 @@ class Scores(ClassTableResult):
         return ("AUC not known" if isnan(area) else f"AUC {area:.3f}", f"{self.table.grid.cells} cells")
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return the rows of the summary: title and value of each metric, as texts."""
+        """Return the rows of the summary: title and value of each metric, as texts.
+
+        Returns:
+            (title, value) pairs in the order of `metrics`.
+        """
         return [(metric.value.title, format_number(self.value(metric))) for metric in self.metrics]
 
 
@@ -427,7 +461,14 @@ class ScoresQuestion(TableQuestion):
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table with two rows, or with two rows for each category."""
+        """Ask for one table with two rows, or with two rows for each category.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+
+        Returns:
+            A generator that returns `Scores`, or `ScoresByCategory` with categories.
+        """
         return (yield from self.ask_counts(ALL, ()))
 
     def ask_counts(
@@ -456,6 +497,9 @@ class ScoresQuestion(TableQuestion):
         """Return one note: the ratio of errors to the errors of a ROC or a calibration question with the whole loss.
 
         With categories, which those questions do not have, there is no note.
+
+        Args:
+            setting: Loss and adjacency of the question.
         """
         return notes_on_joint_price(setting) if self.by is None else ()
 
@@ -472,7 +516,11 @@ class ScoresByCategory(ByCategory[Scores]):
     MEMBER_KIND = "scores"
 
     def _model_card_results(self) -> Iterator[Any]:
-        """Yield rates, gaps and simultaneous curves of all categories instead of the scores."""
+        """Yield rates, gaps and simultaneous curves of all categories instead of the scores.
+
+        Yields:
+            Rates by category, ROC curves, and for probabilities also calibration curves.
+        """
         yield load_field_object("group_rates")(self)
         yield load_field_object("group_curves")(self, "roc")
         if next(iter(self.values())).table.are_probabilities:
@@ -576,7 +624,11 @@ class AutoRangeScoresQuestion(TableQuestion):
         self.with_grid(HUNDREDTHS)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Find the range of scores, then ask as a `ScoresQuestion` does."""
+        """Find the range of scores, then ask as a `ScoresQuestion` does.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+        """
         # cells of the grid, approximately
         answer = yield from ask_workload(AutomaticGridWorkload(self.score, 256), PILOT_FRACTION)
         return (
@@ -586,7 +638,11 @@ class AutoRangeScoresQuestion(TableQuestion):
         )
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> ScoresQuestion:

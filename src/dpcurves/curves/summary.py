@@ -377,7 +377,13 @@ class Summary(IntervalResult):
         return low, high
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the requested statistic with its intervals; return the axes."""
+        """Draw the requested statistic with its intervals; return the axes.
+
+        Args:
+            shades: Intervals, one row for each statistic, wider ones first; the row of the drawn statistic is used.
+                Empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         index = list(self.statistics).index(self.statistic)
         own_shades = [shade.select_rows([index]) for shade in shades]
         return display.draw_means(
@@ -408,7 +414,11 @@ class Summary(IntervalResult):
         }
 
     def _columns(self) -> dict[str, list[Any]]:
-        """Return the columns of the data frame, one row for each statistic: name and value."""
+        """Return the columns of the data frame, one row for each statistic: name and value.
+
+        Returns:
+            ``statistic``, the names, and ``value``, NaN where unknown, of the same length.
+        """
         return {"statistic": list(self.names.values()), "value": list(self.statistics.values())}
 
     def _arrays(self) -> dict[str, object]:
@@ -451,7 +461,11 @@ class Summary(IntervalResult):
         return self.label, *(f"{self.names[name]} {format_number(value)}" for name, value in self.statistics.items())
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return rows of texts: each statistic with its intervals."""
+        """Return rows of texts: each statistic with its intervals.
+
+        Returns:
+            (name, text) pairs in the order of `statistics`.
+        """
         return self._summary_rows(None)
 
     def _summary_rows(self, suppress: float | None) -> list[tuple[str, str]]:
@@ -509,7 +523,10 @@ class TailPoints(NamedTuple):
 
     @property
     def distances(self) -> FloatArray:
-        """Distances of the points from the origin, in increasing order and in units of the column."""
+        """Distances of the points from the origin, in increasing order and in units of the column.
+
+        Shape ``(points,)``.
+        """
         return np.abs(np.array(self.points) - self.origin)
 
 
@@ -556,7 +573,11 @@ class Tails:
         return limits[0], limits[1]
 
     def points_to_json(self) -> dict[str, Any]:
-        """Return the points of both tails as JSON values."""
+        """Return the points of both tails as JSON values.
+
+        Returns:
+            ``below`` and ``above``, each with ``origin``, ``points`` and ``bound``.
+        """
         return {name: tail._asdict() for name, tail in (("below", self.lower_tail), ("above", self.upper_tail))}
 
     @classmethod
@@ -591,7 +612,12 @@ class Tails:
 
 
 def tail_grid(below: TailPoints, above: TailPoints) -> Grid:
-    """Return the cells between the points of both tails, with values beyond counted apart."""
+    """Return the cells between the points of both tails, with values beyond counted apart.
+
+    Args:
+        below: Points of the lower tail, in units of the column.
+        above: Points of the upper tail, in the same units.
+    """
     return Grid.from_edges(sorted({*below.points, *above.points}), outside=Outside.APART)
 
 
@@ -604,7 +630,12 @@ class SummaryByCategory(ByCategory[Summary]):
     _plot_at_level, _figure_title = IntervalResult._plot_at_level, IntervalResult._figure_title
 
     def _interval_limits(self, level: float, /, *, population: bool) -> FloatArray:
-        """Return lower and upper ends of the interval of each category, (2, categories)."""
+        """Return lower and upper ends of the interval of each category, (2, categories).
+
+        Args:
+            level: Confidence level of each interval alone, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+        """
         return np.array([summary.interval(level, population=population) for summary in self.values()]).T
 
     def _title(self) -> str:
@@ -629,7 +660,12 @@ class SummaryByCategory(ByCategory[Summary]):
         return [] if table is None else [table]
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the number of each category in a row with its intervals; return the axes."""
+        """Draw the number of each category in a row with its intervals; return the axes.
+
+        Args:
+            shades: Intervals, one row for each category, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         names, (first, *_), values = (
             self._category_names(how["name"]),
             self.values(),
@@ -704,7 +740,14 @@ def _to_unit_moments(parts: list[Any]) -> Moments:
 
 
 def _scale_interval(ends: tuple[float, float], factor: float, shift: float, rounding: float) -> tuple[float, float]:
-    """Return the interval times `factor` plus `shift`, widened on both sides by `rounding`."""
+    """Return the interval times `factor` plus `shift`, widened on both sides by `rounding`.
+
+    Args:
+        ends: Lower and upper end.
+        factor: Factor, at least 0.
+        shift: Number that is added to both ends.
+        rounding: Largest rounding error, at least 0, in units of the result.
+    """
     return shift + factor * ends[0] - rounding, shift + factor * ends[1] + rounding
 
 
@@ -769,7 +812,11 @@ class CountQuestion(TableQuestion):
         return Axis(self.column, Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one noisy count of records, or one per category of `by`; return the counts."""
+        """Ask for one noisy count of records, or one per category of `by`; return the counts.
+
+        Args:
+            setting: Loss and adjacency of the question; not read.
+        """
         return _ask_summary(self.by, self._axis, Fraction(1), lambda _: (), label=self._label, statistic=COUNT)
 
     @property
@@ -793,6 +840,9 @@ def accept_bounds(kind: Kind) -> Kind:
     >>> import dpcurves as dp
     >>> dp.MeanQuestion("age", bounds=(0, 100)) == dp.MeanQuestion("age", 0, 100)
     True
+
+    Args:
+        kind: Dataclass of a question with the fields `lower` and `upper`; it is changed in place.
     """
     original_init = kind.__init__
 
@@ -849,18 +899,31 @@ class _BoundedQuestion(TableQuestion):
         return Axis(self.column, build_bounds_cell(self.lower, self.upper))
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        """Return the budget fractions of counts, sums, and possibly sums of squares, which add up to 1."""
+        """Return the budget fractions of counts, sums, and possibly sums of squares, which add up to 1.
+
+        Args:
+            setting: Loss and adjacency of the question; not used by this class.
+        """
         return VARIANCE_FRACTIONS
 
     def _choose_later_fractions(
         self, shares: tuple[Fraction, ...], records_per_category: float, setting: Setting
     ) -> tuple[Fraction, ...]:
-        """Return the budget fractions of the rounds after the counts, given `shares` and the mean number of records
-        per category; here `shares` itself."""
+        """Return the budget fractions of the rounds after the counts; here `shares` itself.
+
+        Args:
+            shares: Budget fractions of the later rounds, in their order.
+            records_per_category: Mean number of records per category, public or by noisy counts.
+            setting: Loss and adjacency of the question.
+        """
         return shares
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for counts, sums, and possibly sums of squares, each of one cell for each category."""
+        """Ask for counts, sums, and possibly sums of squares, each of one cell for each category.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return self.ask_along(self._axis, setting)
 
     def ask_along(
@@ -884,7 +947,14 @@ class _BoundedQuestion(TableQuestion):
         count_fraction, *later_fractions = self.budget_fractions(setting)
 
         def choose_later_fractions(release: Release) -> tuple[Fraction, ...]:
-            """Return the budget fractions of the rounds after the released counts."""
+            """Return the budget fractions of the rounds after the released counts.
+
+            Args:
+                release: Release of the counts by category.
+
+            Returns:
+                Fractions of the whole budget, in the order of the rounds.
+            """
             rows = Evidence.from_release(release).unbiased_cells
             total = setting.adjacency.public_record_count
             records_per_category = (float(rows.sum()) if total is None else total) / len(rows)
@@ -965,7 +1035,11 @@ class MeanQuestion(_BoundedQuestion):
     STATISTIC: ClassVar[str] = MEAN
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        """Return the budget fractions of counts, sums and sums of squares: `SUMMARY_FRACTIONS`."""
+        """Return the budget fractions of counts, sums and sums of squares: `SUMMARY_FRACTIONS`.
+
+        Args:
+            setting: Not used.
+        """
         return SUMMARY_FRACTIONS
 
 
@@ -1077,7 +1151,14 @@ class SummaryQuestion(_BoundedQuestion):
         object.__setattr__(self, "moments", moments)
 
     def budget_fractions(self, setting: Setting) -> tuple[Fraction, ...]:
-        """Return the budget fractions of counts, sums and, for two moments, sums of squares."""
+        """Return the budget fractions of counts, sums and, for two moments, sums of squares.
+
+        Args:
+            setting: Not used.
+
+        Returns:
+            Fractions in the order of the rounds, which add up to 1.
+        """
         return FRACTIONS_BY_MOMENTS[self.moments]
 
     def __str__(self) -> str:

@@ -282,7 +282,15 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
         """Return the interval of the entropy: the transformed endpoints of the interval of the collision probability,
-        in reverse order."""
+        in reverse order.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+
+        Returns:
+            Lower and upper end, in nats.
+        """
         low, high = collision.interval(level, population=population)
         return compute_entropy(high), compute_entropy(low)
 
@@ -329,7 +337,15 @@ def area_between(negatives: CDF, positives: CDF) -> UStatistic:
     first, second = _MeasuredCells.from_curves(negatives, positives)
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
-        """Return the interval of the area from simulated errors, extended to contain the area."""
+        """Return the interval of the area from simulated errors, extended to contain the area.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the limits are for the population, not for these records.
+
+        Returns:
+            Lower and upper end, in units of the area.
+        """
         simulated = mann_whitney_statistic(first.simulate_counts(population), second.simulate_counts(population))
         low, high = compute_basic_interval(unbiased, simulated - value, level, population)
         return min(low, value), max(high, value)
@@ -392,7 +408,12 @@ class _MeasuredCells:
     @classmethod
     def from_curves(cls, first: CDF, second: CDF) -> tuple[_MeasuredCells, _MeasuredCells]:
         """Return the counted intervals of two curves, between the edges that both counted, with separate random
-        streams."""
+        streams.
+
+        Args:
+            first: Distribution function of the first sample, stream 1.
+            second: Distribution function of the second sample on the same grid, stream 2.
+        """
         (_, first_bounds), (_, second_bounds) = find_common_bounds(first, second)
         return cls._from_edges(first, first_bounds, 1), cls._from_edges(second, second_bounds, 2)
 
@@ -401,6 +422,11 @@ class _MeasuredCells:
         """Return the intervals of a curve between these cell numbers, merged to at most `KERNEL_CELLS`.
 
         `place` is the number of the sample.
+
+        Args:
+            curve: The released distribution function.
+            bounds: Cell numbers at which intervals begin, increasing from 0, then the number of cells.
+            place: Number of the sample, which is the number of its random stream.
         """
         return cls(curve, thin_edges(bounds, KERNEL_CELLS), place)
 
@@ -430,7 +456,11 @@ class _MeasuredCells:
 
     @property
     def _ends(self) -> FloatArray:
-        """The ends of the intervals as counted, in either form of `cell_endpoints`."""
+        """The ends of the intervals as counted, in either form of `cell_endpoints`.
+
+        Neighbouring intervals have edges, (intervals + 1,); for declared values each interval has its smallest and
+        largest value, (intervals, 2). Both are in units of the column.
+        """
         prefixes = self.curve.prefixes
         grid = self.curve.prefixes.grid
         if grid.values is not None:
@@ -451,13 +481,19 @@ class _MeasuredCells:
 
     @property
     def is_open(self) -> BoolArray:
-        """Mask of the intervals inside which values may differ."""
+        """Mask of the intervals inside which values may differ.
+
+        Shape ``(intervals,)``.
+        """
         low, high = cell_endpoints(self.edges)
         return np.asarray(low < high)
 
     @property
     def grid_cells_per_interval(self) -> IntArray:
-        """The number of grid cells in each interval."""
+        """The number of grid cells in each interval.
+
+        Shape ``(intervals,)``.
+        """
         return np.diff(self.bounds)
 
     @cached_property
@@ -524,7 +560,8 @@ class _MeasuredCells:
         Args:
             statistic: Function from counts (..., intervals) to statistics (...).
             resolution: Bound on the error from values known up to their cell, in the unit of the statistic.
-            minimum, maximum: Possible range of the statistic; the value is clipped to it.
+            minimum: Smallest possible value; a smaller estimate is raised to it.
+            maximum: Largest possible value; a larger estimate is cut to it.
         """
         about = float(statistic(self.likely_counts))
         found = float(statistic(self.unbiased_counts))
@@ -593,7 +630,14 @@ class _MeasuredCells:
         people = max(float(self.likely_counts.sum()), 2.0)
 
         def bound_change(error_probability: float) -> float:
-            """Return the largest change, which is exceeded with at most this probability."""
+            """Return the largest change, which is exceeded with at most this probability.
+
+            Args:
+                error_probability: Probability, between 0 and 1.
+
+            Returns:
+                The change, in units of the statistic, at least 0.
+            """
             return slope * width * min(bound_last_cell(lattice_counts, error_probability) / people, 1.0)
 
         return replace(estimated, bound_moved=bound_change)

@@ -164,7 +164,15 @@ class Verification(IntervalResult):
         return low / self.subsets, high / self.subsets
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the confidence interval of the share, of shape ``(1, 2)``: see `interval`."""
+        """Return the confidence interval of the share, of shape ``(1, 2)``: see `interval`.
+
+        Args:
+            level: Least probability that the interval holds the share, between 0 and 1.
+            population: Whether the population is meant, rather than these subsets.
+
+        Raises:
+            ValueError: `level` is not between 0 and 1; or, with `population`, a unit has several records.
+        """
         return np.array([self.interval(level, population=population)])
 
     @property

@@ -212,8 +212,11 @@ def ask_weight_sums(
 def note_on_weights(squares: SquaredWeights, caps: float) -> str:
     """Return the note of every weighted result: cap, missing weights, and released design effect.
 
-    `caps` is the released sum of the weights, in units of the cap. If noise hides the design effect, a note states
-    this.
+    If noise hides the design effect, a note states this.
+
+    Args:
+        squares: Released sums of squared weights, with the column of weights and its cap.
+        caps: Released sum of the weights, in units of the cap.
     """
     rule = f"{squares.weights}, {MISSING_WEIGHTS}"
     effect = squares.design_effect(caps)
@@ -223,7 +226,11 @@ def note_on_weights(squares: SquaredWeights, caps: float) -> str:
 
 
 def format_weight_rows(curve: Any) -> list[tuple[str, str]]:
-    """Return rows of an HTML summary, (name, text), on the sum of weights and the design effect."""
+    """Return rows of an HTML summary, (name, text), on the sum of weights and the design effect.
+
+    Args:
+        curve: Weighted result with `count`, the sum of weights, and `design_effect`.
+    """
     return [("sum of weights", format_number(curve.count)), ("design effect", format_number(curve.design_effect, 0.1))]
 
 
@@ -316,7 +323,12 @@ class WeightedShares(PrefixShares):
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
         """Yield blocks of simulated noise of the weight up to each bound of the distribution, in effective records,
-        (draws, bounds)."""
+        (draws, bounds).
+
+        Args:
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
+        """
         return (chunk / self.scale for chunk in super().simulate_noise(draws, generator))
 
     def simulate_sampling_errors(
@@ -341,7 +353,11 @@ class WeightedShares(PrefixShares):
         return simulate_sampling_errors(equivalent_records, total, draws, generator) * scatter
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the model of sampling at the measured edges, with the local variance of the weights."""
+        """Return the model of sampling at the measured edges, with the local variance of the weights.
+
+        Args:
+            generator: Random numbers of the simulation; None: the same numbered draws each time.
+        """
         apart = int(self.grid.outside is Outside.APART)
         cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
         cumulative_scatter = np.append(0.0, np.cumsum(self._scatter_by_slot))
@@ -366,7 +382,11 @@ class WeightedShares(PrefixShares):
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
         """Return blocks of simulated noise of the weight below the measured edges, in effective records, (draws,
-        measured)."""
+        measured).
+
+        Args:
+            generator: Random numbers of the simulation; None: the same numbered draws each time.
+        """
         return (chunk / self.scale for chunk in super()._simulate_count_noise(generator))
 
     @property
@@ -493,7 +513,12 @@ class WeightedHistogram(CdfHistogram):
         return np.asarray(errors * np.sqrt(((1 - p) ** 2 * q + p**2 * (1 - q)) / (p * (1 - p))))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
-        """Draw the shares as bars with their intervals; return the axes."""
+        """Draw the shares as bars with their intervals; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
         return display.draw_bars(
             self.x, self.share, upwards="share of the weight", label=self.label, shades=shades, **how
         )
@@ -588,7 +613,11 @@ class WeightedCDF(CDF):
         return {**super()._question(), **self.prefixes.required_squared_weights.to_json()}
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return the rows of `CDF`, and rows on the sum of weights and their design effect."""
+        """Return the rows of `CDF`, and rows on the sum of weights and their design effect.
+
+        Returns:
+            (name, text) pairs.
+        """
         return [*super()._summary(), *format_weight_rows(self)]
 
 
@@ -665,7 +694,14 @@ class WeightedCdfQuestion(TableQuestion):
         object.__setattr__(self, "weight_cap", Weights(self.weight, self.weight_cap).cap)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for sums of weights below edges, and of squared weights in groups; by category in the same tables."""
+        """Ask for sums of weights below edges, and of squared weights in groups; by category in the same tables.
+
+        Args:
+            setting: Loss and adjacency of the question.
+
+        Returns:
+            A generator that returns a `WeightedCDF`, or curves by category.
+        """
         return (yield from ask_weighted_shares(self, Axis(self.column, self.grid), setting))
 
     def __str__(self) -> str:
@@ -715,7 +751,14 @@ class WeightedHistogramQuestion(TableQuestion):
         object.__setattr__(self, "weight_cap", cdf_question.weight_cap)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for sums of weights in cells, and of squared weights in groups; by category in the same tables."""
+        """Ask for sums of weights in cells, and of squared weights in groups; by category in the same tables.
+
+        Args:
+            setting: Loss and adjacency of the question.
+
+        Returns:
+            A generator that returns a `WeightedHistogram`, or histograms by category.
+        """
         return (yield from ask_weighted_shares(self, Axis(self.column, self.grid), setting, WeightedHistogram))
 
     def __str__(self) -> str:
@@ -808,7 +851,11 @@ class WeightedQuantilesQuestion(TableQuestion):
         return WeightedCdfQuestion(self.column, self.grid, self.weight, self.weight_cap, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
-        """Ask for a weighted distribution function; return its quantiles at the probabilities."""
+        """Ask for a weighted distribution function; return its quantiles at the probabilities.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         curve = yield from self._cdf_question.steps(setting)
         return WeightedQuantiles(np.array(self.probabilities), curve)
 

@@ -126,7 +126,11 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
         return WeightedCdfQuestion(self.column, grid, self.weight, self.weight_cap, self.measured_in, self.by)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask the pilot queries, then for the sums of weights in the cells that they chose."""
+        """Ask the pilot queries, then for the sums of weights in the cells that they chose.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         workload = AutomaticGridWorkload(self.column, TUNING.grid_cells)
         pilot_counts = yield from ask_workload(workload, PILOT_FRACTION)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
@@ -134,7 +138,11 @@ class AutoRangeWeightedCdfQuestion(TableQuestion):
         return (yield from _ask_on_chosen_cells(question, pilot, pilot_counts.releases, setting))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return (note_on_pilot_queries(setting, further_rounds=2),)
 
     def __str__(self) -> str:
@@ -189,14 +197,22 @@ class AutoRangeWeightedHistogramQuestion(TableQuestion):
         return WeightedHistogramQuestion(self.column, grid, self.weight, self.weight_cap, self.measured_in, self.by)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask the pilot queries, then for the sums of weights in the cells that they chose."""
+        """Ask the pilot queries, then for the sums of weights in the cells that they chose.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
         question = self.with_grid(choose_even_cells(pilot, self.cells))
         return (yield from _ask_on_chosen_cells(question, pilot, pilot_counts.releases, setting))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return (note_on_pilot_queries(setting, further_rounds=2),)
 
     def __str__(self) -> str:
@@ -239,12 +255,20 @@ class AutoRangeWeightedQuantilesQuestion(TableQuestion):
         return AutoRangeWeightedCdfQuestion(self.column, self.weight, self.weight_cap, self.measured_in)
 
     def steps(self, setting: Setting) -> Needs[WeightedQuantiles]:
-        """Ask for a weighted distribution function; return its quantiles at the probabilities."""
+        """Ask for a weighted distribution function; return its quantiles at the probabilities.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         curve = yield from self._cdf_question.steps(setting)
         return WeightedQuantiles(np.array(self.probabilities), curve)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return self._cdf_question.plan_notes(setting)
 
     def __str__(self) -> str:
@@ -301,7 +325,12 @@ class AutoRangeWeightedSummaryQuestion(TableQuestion):
         object.__setattr__(self, "weight_cap", self.with_bounds(0.0, 1.0).weight_cap)
 
     def with_bounds(self, lower: float, upper: float) -> WeightedSummaryQuestion:
-        """Return the `WeightedSummaryQuestion` about the same columns with these clipping bounds."""
+        """Return the `WeightedSummaryQuestion` about the same columns with these clipping bounds.
+
+        Args:
+            lower: Lower clipping bound, in units of the column.
+            upper: Upper clipping bound, in the same units.
+        """
         return WeightedSummaryQuestion(
             self.column, lower, upper, self.weight, self.weight_cap, self.measured_in, self.statistic, self.by
         )
@@ -336,7 +365,11 @@ class AutoRangeWeightedSummaryQuestion(TableQuestion):
         return (yield from scale_budget_fractions(question_steps, remaining_fraction))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
-        """Return one note with the total loss of all rounds and the loss of the pilot queries."""
+        """Return one note with the total loss of all rounds and the loss of the pilot queries.
+
+        Args:
+            setting: Loss and adjacency of the question.
+        """
         return (
             f"no bounds are given: {setting.loss} pays for 8 rounds (noisy releases) together; three pilot queries "
             f"find bounds, with {setting.loss * PILOT_FRACTION} together, and the rest adds up weights, and weighted "

@@ -359,18 +359,33 @@ def parse_statistic(statistic: object) -> str:
 
 
 def _middle_and_half_width(bounds: Grid) -> tuple[float, float]:
-    """Return the middle of the bounds and half their distance."""
+    """Return the middle of the bounds and half their distance.
+
+    Args:
+        bounds: Grid whose outer edges are the clipping bounds.
+
+    Returns:
+        Middle and half-width, in units of the column.
+    """
     return (bounds.lower + bounds.upper) / 2, (bounds.upper - bounds.lower) / 2
 
 
 def _sum_weights(rounds: tuple[Evidence, ...]) -> float:
-    """Return the unbiased sum of weights, divided by the cap."""
+    """Return the unbiased sum of weights, divided by the cap.
+
+    Args:
+        rounds: Releases; the first has the sums of weights.
+    """
     return float(rounds[0].unbiased_cells.sum()) / Weights.STEPS
 
 
 def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
     """Return the unbiased sum of weights divided by the cap, times distances from the middle in half-widths of the
-    bounds."""
+    bounds.
+
+    Args:
+        rounds: Releases; the second has the sums of weighted distances.
+    """
     return float(rounds[1].unbiased_cells.sum()) / (Weights.STEPS * HALF_RANGE_STEPS)
 
 
@@ -378,6 +393,9 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
     """Return the sum of squared weights times squared distances from the center, and its noise deviation.
 
     Weights are divided by the cap, distances by the half-width of the bounds.
+
+    Args:
+        rounds: Releases; the fourth has the sums of weighted squares.
     """
     unit = float(COARSE_WEIGHT_STEPS * HALF_RANGE_SQUARE_STEPS) ** 2
     distribution = rounds[3].interval_sums
@@ -385,7 +403,14 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
 
 
 def _find_center(rounds: tuple[Evidence, ...]) -> int:
-    """Return the released mean, rounded to steps from the middle of the bounds, which the spread is measured from."""
+    """Return the released mean, rounded to steps from the middle of the bounds, which the spread is measured from.
+
+    Args:
+        rounds: Releases; the first two have the sums of weights and of weighted distances.
+
+    Returns:
+        Steps, below zero for a mean below the middle.
+    """
     mean = _sum_weighted_distances(rounds) / max(_sum_weights(rounds), 1.0)
     return round(HALF_RANGE_SQUARE_STEPS * min(max(mean, -1.0), 1.0))
 
@@ -401,7 +426,8 @@ def _find_basic_interval(
         estimate: The estimate.
         errors: Draws of its error, shape (draws,).
         level: Confidence level.
-        lowest, highest: Limits of the number.
+        lowest: Smallest possible number.
+        highest: Largest possible number.
     """
     estimate = min(max(estimate, lowest), highest)
     tail_level = (1 + level) / 2
@@ -420,7 +446,8 @@ def _find_ratio_interval(
     by fixed-point iteration.
 
     Args:
-        numerator, denominator: Estimates.
+        numerator: Estimate of the numerator.
+        denominator: Estimate of the denominator.
         noises: Draws of the noise of both, shape (draws,) each.
         level: Confidence level.
     """
@@ -548,7 +575,12 @@ class WeightedSummaryQuestion(TableQuestion):
 
 
 def _format_label(column: str, measured_in: str) -> str:
-    """Return the name of the column, with its measuring unit, for results."""
+    """Return the name of the column, with its measuring unit, for results.
+
+    Args:
+        column: Name of the column; ``*``: all records, without a unit.
+        measured_in: Measuring unit of the column; empty: none.
+    """
     return OF_ALL_RECORDS if column == ALL_RECORDS else format_axis_label(column, measured_in)
 
 
@@ -602,7 +634,15 @@ def ask_between(
 
 
 def _split_by_category(by: By, releases: Sequence[Release]) -> list[tuple[Evidence, ...]]:
-    """Return the evidence of all rounds for each category; for one category, of whole releases."""
+    """Return the evidence of all rounds for each category; for one category, of whole releases.
+
+    Args:
+        by: Grouping of the question; None: a single group.
+        releases: Releases of all rounds, with a row for each category.
+
+    Returns:
+        For each category the evidence of all rounds, in the order of the categories.
+    """
     rounds = tuple(Evidence.from_release(release) for release in releases)
     return [rounds] if by is None else list(zip(*map(split_rows, rounds), strict=True))
 

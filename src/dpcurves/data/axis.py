@@ -91,7 +91,11 @@ class Predictor(ABC):
         return json.dumps(self.to_object())
 
     def to_object(self) -> dict[str, Any]:
-        """Return the model as JSON-compatible objects, of which `to_json` writes the text."""
+        """Return the model as JSON-compatible objects, of which `to_json` writes the text.
+
+        Returns:
+            The kind of model as ``dpcurves``, its name, and its `fields`.
+        """
         return {"dpcurves": self.KIND, "name": self.name, **self.fields()}
 
     @property
@@ -386,6 +390,10 @@ def multiply_step(quotient: int, step: float) -> float:
 
     >>> multiply_step(3, 0.1), multiply_step(-2, 5.0)
     (0.3, -10.0)
+
+    Args:
+        quotient: Number of steps, which may be below zero.
+        step: A whole number, or one over a whole number.
     """
     return quotient * step if step >= 1 else quotient / round(1 / step)
 
@@ -470,7 +478,10 @@ class Categories:
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """Return the argument name of each category, for error messages."""
+        """Return the argument name of each category, for error messages.
+
+        Without `arguments` each is ``categories``.
+        """
         return self.arguments or ("categories",) * len(self.values)
 
 
@@ -485,6 +496,10 @@ def is_expression(axis: Axis | Categories, names: Container[str] = ()) -> bool:
     True
     >>> is_expression(Axis("wage / hours", Grid(0, 1, cells=1)), ["wage / hours"])
     False
+
+    Args:
+        axis: Column with its cells or its categories.
+        names: Names of the columns of the table; empty: none are known.
     """
     column = axis.column
     if not isinstance(column, str) or not LOOKS_LIKE_AN_EXPRESSION.search(column):
@@ -553,7 +568,11 @@ class UnlistedCategories(Categories):
         require_universe(self.universe)
 
     def to_selected_categories(self, names: tuple[str, ...]) -> SelectedCategories:
-        """Return the selected categories and the rest, under a name that no selected category has."""
+        """Return the selected categories and the rest, under a name that no selected category has.
+
+        Args:
+            names: Names that partition selection found, in the order of the result; for a `HashUniverse` their hashes.
+        """
         digits = self.universe.digits if isinstance(self.universe, HashUniverse) else 0
         return SelectedCategories(self.column, (*names, _name_other(names)), digits=digits)
 
@@ -633,7 +652,11 @@ def parse_category(name: str, declared: Any) -> Category:
 
 
 def _to_python_scalar(value: Any) -> Any:
-    """Convert a NumPy scalar to Python. A time span stays as it is, because NumPy classes it as an integer."""
+    """Convert a NumPy scalar to Python. A time span stays as it is, because NumPy classes it as an integer.
+
+    Args:
+        value: A NumPy scalar; all other values are returned unchanged.
+    """
     if isinstance(value, np.timedelta64):
         return value
     return next((kind(value) for scalar, kind in SCALARS if isinstance(value, scalar)), value)

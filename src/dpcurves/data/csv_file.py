@@ -162,6 +162,9 @@ def is_text_file(path: str | PathLike[str]) -> bool:
 
     >>> is_text_file("visits.tsv"), is_text_file("Visits.CSV.zst"), is_text_file("visits.parquet")
     (True, True, False)
+
+    Args:
+        path: Path or name of the file, which need not exist; case is ignored.
     """
     return strip_compression(path).endswith(TEXT_ENDINGS)
 

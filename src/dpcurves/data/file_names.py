@@ -132,6 +132,9 @@ def _read_value(text: str) -> str | None:
     """Return the value in the name of a partition folder, such as the ``2024`` of ``year=2024``.
 
     Percent escapes such as ``%20`` are decoded. None means a missing value, as Hive writes it.
+
+    Args:
+        text: Text behind the equals sign, as in the name of the folder.
     """
     return None if text == NULL_PARTITION else unquote(text)
 

@@ -81,8 +81,14 @@ def cells_of_width(lower: float, upper: float, width: float) -> int:
     >>> cells_of_width(0.1, 0.7, 0.2)
     3
 
+    Args:
+        lower: Lower bound, in units of the column.
+        upper: Upper bound, in the same units.
+        width: Width of a cell, in the same units.
+
     Raises:
         ValueError: the width is not a finite positive number, or the number of cells is not an integer.
+        ValueError: a bound is not finite, or the lower one is not below the upper.
     """
     if not (isfinite(width) and width > 0):
         raise InvalidArgument("width", f"a finite number above zero is needed, as in 0.5, got {width}")
@@ -133,6 +139,12 @@ def parse_cell_count(text: str) -> int:
 
     >>> parse_cell_count("1024"), parse_cell_count("2^10")
     (1024, 1024)
+
+    Args:
+        text: Digits, or ``2^`` and one or two digits.
+
+    Raises:
+        ValueError: the text has another form.
     """
     power = fullmatch(r"2\^([0-9]{1,2})", text)
     require_plain_digits(text)
@@ -367,7 +379,8 @@ class Grid:
 
         Args:
             text: Text of the grid, for the message.
-            lower, upper: Its bounds.
+            lower: Lower bound of the grid.
+            upper: Upper bound of the grid.
             cells: Its number of cells; None: a width is given instead.
 
         Raises:
@@ -487,7 +500,14 @@ class Grid:
         return np.where(index == self.cells, self.upper, np.where(index == 0, self.lower, inner))
 
     def _logistic_edges(self, index: NDArray[np.longdouble]) -> NDArray[np.float64]:
-        """Return edges of a logistic grid. It computes p and 1 - p separately, so that both ends are accurate."""
+        """Return edges of a logistic grid. It computes p and 1 - p separately, so that both ends are accurate.
+
+        Args:
+            index: Indices of edges, from 0 to `cells`, of any shape.
+
+        Returns:
+            Edges in log-odds, of the same shape.
+        """
         limits = np.array([self.lower, self.upper], dtype=np.longdouble)
         (p0, p1), (q0, q1) = 1 / (1 + np.exp(-limits)), 1 / (1 + np.exp(limits))
         numerators = (self.cells - index) * p0 + index * p1
@@ -606,6 +626,9 @@ class Grid:
 
         >>> Grid(0, 1, cells=2**40).nearest_edge(np.array([-1, 0.5, 1, 2])) / 2**40
         array([0. , 0.5, 1. , 1. ])
+
+        Args:
+            values: Numbers in units of the column, of any shape.
         """
         values = np.clip(np.asarray(values, dtype=np.float64), self.lower, self.upper)
         cell = self._inner_cell_of(values)
@@ -747,7 +770,14 @@ SCORES = Grid(0, 1, cells=4096)
 
 
 def middles_of(grid: Grid) -> NDArray[np.float64]:
-    """Return the representative value of each cell: its midpoint, or the declared value."""
+    """Return the representative value of each cell: its midpoint, or the declared value.
+
+    Args:
+        grid: The cells.
+
+    Returns:
+        Array of shape ``(cells,)``, in units of the column.
+    """
     return np.asarray((grid.edges[:-1] + grid.edges[1:]) / 2 if grid.values is None else grid.values)
 
 
@@ -849,6 +879,10 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def require_clipped(name: str, grid: object) -> Grid:
     """Refuse a grid that counts values outside apart.
+
+    Args:
+        name: Name of the argument, for the error message.
+        grid: Value of the argument.
 
     Raises:
         TypeError: `grid` is not a grid.

@@ -147,7 +147,11 @@ class Values(Grid):
         return np.stack([first[slots[..., 0]], last[slots[..., 1] - 1]], axis=-1)
 
     def with_outside(self, outside: Outside) -> Values:
-        """Return equal declared values with another rule for values that are not declared."""
+        """Return equal declared values with another rule for values that are not declared.
+
+        Args:
+            outside: Whether values beyond the outer edges count as the first or last value, or are counted apart.
+        """
         return Values(self.declared_values, outside=outside)
 
     def to_explicit(self) -> Values:

@@ -69,7 +69,11 @@ class LocalisedFormatter(ticker.Formatter):
     """Who reads the axis; None reads English."""
 
     def localise(self, text: str) -> str:
-        """Return a number or a date as the reader's language writes it."""
+        """Return a number or a date as the reader's language writes it.
+
+        Args:
+            text: A number or a date as English writes it; returned unchanged without a reader's language.
+        """
         return text if self.reader is None else self.reader.format_value(text)
 
 
@@ -92,7 +96,14 @@ class PlainFormatter(LocalisedFormatter):
         return self.localise(format_number(x / self.unit_factor))
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """Return the labels of all ticks, with equal decimals."""
+        """Return the labels of all ticks, with equal decimals.
+
+        Args:
+            values: Positions of the ticks, in units of the data.
+
+        Returns:
+            Labels in the order of the ticks, in the unit of the axis label, which may be millions or billions.
+        """
         return list(map(self.localise, format_numbers(np.asarray(values, dtype=np.float64) / self.unit_factor)))
 
 
@@ -152,7 +163,14 @@ class DateFormatter(PlainFormatter):
         return self.localise(text)
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:
-        """Return the labels of all ticks as dates or as times without their zone."""
+        """Return the labels of all ticks as dates or as times without their zone.
+
+        Args:
+            values: Positions of the ticks, in days or seconds since the beginning of 1970.
+
+        Returns:
+            Labels in the order of the ticks.
+        """
         return [self(value) for value in values]
 
 

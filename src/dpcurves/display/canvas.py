@@ -73,6 +73,9 @@ def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 def headless_axes(size: tuple[float, float] = LANDSCAPE) -> Axes:
     """Return the axes of a figure for files and pages, which opens no window and leaves the pyplot state unchanged.
 
+    Args:
+        size: Width and height of the figure, in inches.
+
     Raises:
         ImportError: matplotlib is not installed.
     """
@@ -126,7 +129,12 @@ def next_style(ax: Axes) -> LineStyle:
 
 
 def style_of(ax: Axes, number: int) -> LineStyle:
-    """Return the line style of the curve with this index on `ax`."""
+    """Return the line style of the curve with this index on `ax`.
+
+    Args:
+        ax: Axes; a dark background has brighter colours.
+        number: Index of the curve; colours and dashes repeat after the last.
+    """
     palette = BRIGHT if is_dark(ax) else PALETTE
     return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
 
@@ -180,7 +188,12 @@ def set_legend_title(ax: Axes, title: str) -> None:
 
 
 def format_for(ax: Axes, text: object) -> str:
-    """Return a title or label for `ax`: whole where the layout wraps it, else cut in the middle."""
+    """Return a title or label for `ax`: whole where the layout wraps it, else cut in the middle.
+
+    Args:
+        ax: Axes that will show the text.
+        text: Title or label.
+    """
     from .layout import fitted_layout
 
     whole = format_label(text, LONGEST_WHOLE)
@@ -211,7 +224,15 @@ def select_visible_points(x: FloatArray, y: FloatArray, finest: int = THINNED_PO
 
 
 def _pixels(values: FloatArray, finest: int) -> FloatArray:
-    """Return the row of each value on a grid of `finest` rows over the range of finite values."""
+    """Return the row of each value on a grid of `finest` rows over the range of finite values.
+
+    Args:
+        values: Numbers, (points,); all of them may be infinite or NaN.
+        finest: Number of rows.
+
+    Returns:
+        Row numbers as floats, (points,), from 0 to `finest`; infinite or NaN where a value is.
+    """
     finite = values[np.isfinite(values)]
     low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
     rows: FloatArray = np.floor((values - low) / (high - low or 1.0) * finest)
@@ -343,19 +364,38 @@ class Shade(NamedTuple):
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Return the shade with only the bounds at these indices: anything that indexes a NumPy array along axis 0."""
+        """Return the shade with only the bounds at these indices: anything that indexes a NumPy array along axis 0.
+
+        Args:
+            rows: Indices of points, a slice or a mask.
+        """
         lower, upper = self.endpoints
         return self._replace(lower=lower[rows], upper=upper[rows])
 
 
 def shade_opacity(words: str, ax: Axes) -> float:
     """Return the opacity of a shade: lower for intervals for the population, which are wider, and higher on a dark
-    background."""
+    background.
+
+    Args:
+        words: Legend entry of the shade, which names its scope.
+        ax: Axes with the shade.
+
+    Returns:
+        Opacity from 0, invisible, to 1.
+    """
     return (POPULATION_OPACITY if POPULATION in words else BAND_OPACITY) * (DARK_OPACITY_RATIO if is_dark(ax) else 1.0)
 
 
 def choose_colormap(ax: Axes) -> str:
-    """Return the colour map of cells: more records are darker, or brighter on a dark background."""
+    """Return the colour map of cells: more records are darker, or brighter on a dark background.
+
+    Args:
+        ax: Axes with the cells.
+
+    Returns:
+        Name of a colour map of matplotlib.
+    """
     return "Blues_r" if is_dark(ax) else "Blues"
 
 
@@ -375,7 +415,12 @@ def describe_interval(level: float, kind: str, coverage: str) -> str:
 
 
 def deduplicate_label(ax: Axes, words: str) -> str:
-    """Return the legend entry of a shade, or a hidden label if the same entry exists for another curve."""
+    """Return the legend entry of a shade, or a hidden label if the same entry exists for another curve.
+
+    Args:
+        ax: Axes with the curves drawn before.
+        words: Legend entry in English.
+    """
     return UNNAMED if {words, translate(words)} & set(ax.get_legend_handles_labels()[1]) else words
 
 
@@ -524,6 +569,11 @@ class Picture:
     def draw_steps(self, edges: ArrayLike, heights: ArrayLike, *, width: float) -> None:
         """Draw a line that has, from each edge to the next, the height at that edge; `edges` and `heights` have one
         length.
+
+        Args:
+            edges: Increasing edges along x, (edges,).
+            heights: Height from each edge to the next, (edges,); the last one is drawn at the last edge only.
+            width: Width of the line, in points.
         """
         how: Any = {"color": self.style.color, "linestyle": self.style.dash, "linewidth": scale_line_width(width)}
         self.ax.step(edges, heights, where="post", label=self.legend_label(), **how)
@@ -544,7 +594,11 @@ class Picture:
         self.ax.plot(x, y, form, color=self.style.color, **style)
 
     def add_legend_note(self, words: str) -> None:
-        """Add a legend entry without a symbol."""
+        """Add a legend entry without a symbol.
+
+        Args:
+            words: Text of the entry.
+        """
         self.ax.plot([], [], " ", label=words)
 
     def annotate_point(self, x: float, y: float, words: str, up: float) -> None:
@@ -648,7 +702,15 @@ def _translate_text(text: Any, reader: Reader) -> None:
 
 def set_title(ax: Axes, title: str) -> Axes:
     """Set the title of a plot, above the lines that it has, or the common title of several plots. Once set, a title
-    stays."""
+    stays.
+
+    Args:
+        ax: Axes of the plot, or of the first of several.
+        title: The title; empty: nothing changes.
+
+    Returns:
+        The axes.
+    """
     figure = ax.figure.get_figure(root=True)
     panels = [panel for panel in figure.axes if panel.get_title()] if figure is not None else []
     if figure is None or not title:
@@ -673,6 +735,9 @@ def find_title(ax: Axes) -> str:
     """Return the title of a plot, or the common title of several plots, in one line; empty if it has none.
 
     Lines below a title are separated from it by semicolons.
+
+    Args:
+        ax: Axes of the plot, or of the first of several.
     """
     figure = ax.figure.get_figure(root=True)
     if figure.legends:
@@ -694,7 +759,12 @@ def join_text_lines(ax: Axes, text: Any) -> str:
 
 
 def reserve_legend_room(ax: Axes, room: float) -> None:
-    """Leave the fraction `room` of the height free for the legend, above everything drawn so far."""
+    """Leave the fraction `room` of the height free for the legend, above everything drawn so far.
+
+    Args:
+        ax: Axes of the plot.
+        room: Height left free, as a fraction of the height of the data.
+    """
     ax.autoscale(axis="y")
     ax.margins(y=0.05)  # share of the height left free above and below
     bottom, top = ax.get_ylim()
@@ -769,7 +839,14 @@ def prefix_ids(markup: str, prefix: str) -> str:
 
 def strip_preamble(svg: str) -> str:
     """Remove the XML declaration, the namespaces (implied in HTML) and the style sheet, which would apply to the whole
-    page."""
+    page.
+
+    Args:
+        svg: Text of an SVG file, as matplotlib writes it.
+
+    Returns:
+        The ``<svg>`` element, for an HTML page.
+    """
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>|<style[^>]*>.*?</style>|<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<defs>\s*</defs>", "", svg)

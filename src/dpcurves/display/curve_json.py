@@ -113,7 +113,11 @@ def _reference(name: str) -> JsonSchema:
 
 @cache
 def _shared_rules() -> dict[str, JsonSchema]:
-    """Return the definitions that the schemas of all kinds refer to, by name."""
+    """Return the definitions that the schemas of all kinds refer to, by name.
+
+    Returns:
+        JSON Schemas by name of the definition.
+    """
     privacy = STORED.schema_of_fields(PrivacyStatement)
     facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
     notes = facts.pop("notes")
@@ -282,12 +286,20 @@ def _faults_of_list(value: list[Any], rule: JsonSchema, place: str) -> Iterator[
 
 
 def _as_list(names: str | list[str]) -> list[str]:
-    """Return type names as a list."""
+    """Return type names as a list.
+
+    Args:
+        names: A type name of JSON Schema, or a list of several.
+    """
     return [names] if isinstance(names, str) else names
 
 
 def _python_types(names: str | list[str]) -> tuple[type, ...]:
-    """Return the Python types of JSON type names."""
+    """Return the Python types of JSON type names.
+
+    Args:
+        names: A type name of JSON Schema, as in ``number``, or a list of several.
+    """
     return tuple(kind for name in _as_list(names) for kind in TYPES[name])
 
 
@@ -357,7 +369,11 @@ def frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
 
 
 def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
-    """Return columns as an Arrow table of arro3."""
+    """Return columns as an Arrow table of arro3.
+
+    Args:
+        arrays: Columns by name, of equal length; texts and objects become a column of texts.
+    """
     from arro3.core import Array, DataType, Table
 
     held = [
@@ -470,7 +486,14 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
 
 
 def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
-    """Return a privacy statement as the ``privacy`` object of a curve's JSON."""
+    """Return a privacy statement as the ``privacy`` object of a curve's JSON.
+
+    Args:
+        privacy: The privacy statement.
+
+    Returns:
+        JSON values by field name, without notes. Delta, source, version and filter are left out if they are not set.
+    """
     facts = {
         name: getattr(privacy, name)
         for name in PrivacyStatement.__slots__
@@ -518,18 +541,35 @@ def _refuse_constant(_: str) -> NoReturn:
 
 
 def _parse_finite(text: str) -> float:
-    """Parse a finite double; Python would read numbers beyond the range of doubles as infinity."""
+    """Parse a finite double; Python would read numbers beyond the range of doubles as infinity.
+
+    Args:
+        text: Number as written in the JSON text.
+
+    Raises:
+        ValueError: the number is beyond the range of doubles.
+    """
     return number if isfinite(number := float(text)) else _refuse_constant(text)
 
 
 def _parse_integer(text: str) -> int:
-    """Return an integer of at most 40 digits. Raises `ValueError` for a longer one."""
+    """Return an integer of at most 40 digits.
+
+    Args:
+        text: Digits as written in the JSON text, perhaps with a minus sign.
+
+    Raises:
+        ValueError: the text has more than 40 characters.
+    """
     # no longer integer is needed, and long ones take long to parse
     return int(text) if len(text) <= 40 else _refuse_constant(text)
 
 
 def _check_lengths(document: Mapping[str, Any]) -> None:
     """Check that the arrays of a curve's JSON, and of the curves inside, fit together in length.
+
+    Args:
+        document: Parsed JSON of a curve or of several curves.
 
     Raises:
         InvalidArgument: they do not; the message names the arrays.
@@ -545,7 +585,15 @@ def _check_lengths(document: Mapping[str, Any]) -> None:
 
 
 def _to_array(value: Any) -> Any:
-    """Return a list of numbers as an array, null as NaN; other values unchanged."""
+    """Return a list of numbers as an array, null as NaN; other values unchanged.
+
+    Args:
+        value: JSON value.
+
+    Returns:
+        An array of integers or floats, NaN for a lone null, or the value itself; lists with texts or objects stay
+        lists.
+    """
     if isinstance(value, list) and not any(isinstance(entry, (dict, list, str)) for entry in value):
         array = np.array([np.nan if entry is None else entry for entry in value])
         return array if array.dtype.kind in "if" else array.astype(np.float64)
@@ -588,5 +636,9 @@ def _to_plain_scalar(value: object) -> object:
 
 
 def _to_plain_mapping(value: Mapping[Any, object]) -> dict[str, object]:
-    """Return a mapping with texts as names and values of JSON types."""
+    """Return a mapping with texts as names and values of JSON types.
+
+    Args:
+        value: Mapping with values of the package's types; names are converted by ``str``.
+    """
     return {str(name): _to_plain(entry) for name, entry in value.items()}

@@ -210,7 +210,14 @@ def draw_category_bars(
 
 
 def _balance_lines(text: str) -> list[str]:
-    """Return a name in as few lines as needed, of about equal length, with breaks between words where possible."""
+    """Return a name in as few lines as needed, of about equal length, with breaks between words where possible.
+
+    Args:
+        text: The name.
+
+    Returns:
+        Lines of at most 36 characters.
+    """
     bar_label_line = 36  # characters of a line: longer names of categories are wrapped
     fewest = ceil(len(text) / bar_label_line)
     lines = wrap(text, max(ceil(len(text) / max(fewest, 1)) + 4, 8)) if fewest > 1 else [text]
@@ -308,12 +315,23 @@ def draw_small_multiples(
 
 
 def _legend_entries(panel: Axes) -> list[str]:
-    """Return the legend entries of a panel."""
+    """Return the legend entries of a panel.
+
+    Args:
+        panel: Axes with labelled curves.
+    """
     return list(panel.get_legend_handles_labels()[1])
 
 
 def _find_shared_entries(panels: Sequence[Axes]) -> list[str]:
-    """Return the legend entries that at least two panels have, or the only panel."""
+    """Return the legend entries that at least two panels have, or the only panel.
+
+    Args:
+        panels: Axes of all panels.
+
+    Returns:
+        Entries without repetition, in the order of their first appearance.
+    """
     entries = [words for panel in panels for words in dict.fromkeys(_legend_entries(panel))]
     return [words for words in dict.fromkeys(entries) if len(panels) == 1 or entries.count(words) > 1]
 
@@ -591,7 +609,11 @@ def _make_grid(whole: Axes, heights: Sequence[float], across: int = 1) -> GridSp
 
 
 def _hide_axes(below: Axes) -> None:
-    """Remove the ticks and the frame of axes that hold only the privacy statement."""
+    """Remove the ticks and the frame of axes that hold only the privacy statement.
+
+    Args:
+        below: Axes that hold only the statement.
+    """
     from .layout import STATEMENT
 
     below.set(xticks=[], yticks=[], label=STATEMENT)

@@ -92,10 +92,6 @@ CORNERS = ("upper right", "upper left", "lower right", "lower left", "center rig
 """Places of a legend inside a plot, in the order in which they are tried: corners before sides."""
 UNWRAPPED_LETTERS = 10_000
 """Characters of a line: more than any legend entry has, because entries are laid out unwrapped at first."""
-WRAPPED_LETTERS = 90, 75, 60, 50, 40, 32, 26, 20, 14
-"""Characters of a line of a wrapped legend entry, in the order in which they are tried: each about 4/5 of the one
-before.
-"""
 BELOW_POSITION = ("data", "axes fraction")
 """Coordinate systems, for matplotlib's ``xycoords``, of texts below positions of the x axis."""
 LABEL_TITLE = "title of names at lines"
@@ -264,7 +260,13 @@ class FittedLayout(ConstrainedLayoutEngine):
             super().execute(fig)
 
     def _resize(self, fig: Figure, width: float, height: float) -> None:
-        """Set the size of `fig` in inches; each side is at most `Tuning.largest_growth` times its requested length."""
+        """Set the size of `fig` in inches; each side is at most `Tuning.largest_growth` times its requested length.
+
+        Args:
+            fig: The figure.
+            width: Requested width, in inches.
+            height: Requested height, in inches.
+        """
         limits = (self._tuning.largest_growth * side for side in self._requested_size)
         widest, highest = limits
         fig.set_size_inches(min(width, widest), min(height, highest))
@@ -292,12 +294,19 @@ class FittedLayout(ConstrainedLayoutEngine):
         return changed
 
     def read_unwrapped(self, text: Text) -> str:
-        """Return a title or an axis label as it was before the layout wrapped or cut it."""
+        """Return a title or an axis label as it was before the layout wrapped or cut it.
+
+        Args:
+            text: Artist with the title or label.
+        """
         last, whole = self._whole_texts.get(text, ("", ""))
         return whole if text.get_text() == last else text.get_text()
 
     def _labels_with_room(self, fig: Figure) -> Iterator[tuple[Text, float]]:
         """Yield each title and axis label with text, with the pixels that one line of it may have.
+
+        Args:
+            fig: The figure.
 
         Yields:
             Pairs of a text and the pixels for a line, along its direction.
@@ -320,7 +329,12 @@ class FittedLayout(ConstrainedLayoutEngine):
                     yield text, limit
 
     def _place_legends(self, fig: Figure, renderer: RendererBase) -> bool:
-        """Move legends that cover data or are too wide; return whether one changed."""
+        """Move legends that cover data or are too wide; return whether one changed.
+
+        Args:
+            fig: The figure.
+            renderer: Renderer that measures texts.
+        """
         return any([self._place_legend(ax, request, fig, renderer) for ax, request in list(self._legends.items())])
 
     def _place_legend(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
@@ -360,6 +374,12 @@ class FittedLayout(ConstrainedLayoutEngine):
         legend changed.
 
         If the names come to lie on each other, as the plot becomes lower, all go back into the legend for good.
+
+        Args:
+            ax: The plot.
+            request: Requested legend of the plot; it stores the choice.
+            fig: The figure.
+            renderer: Renderer that measures texts.
         """
         if request.has_line_labels is False or (ax.get_legend() is None and not request.line_labels):
             return False
@@ -435,7 +455,12 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _room_right_of(self, ax: Axes, fig: Figure) -> float:
         """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested, or of
-        its column if plots that are the user's stand side by side, or of its colour bar."""
+        its column if plots that are the user's stand side by side, or of its colour bar.
+
+        Args:
+            ax: The plot.
+            fig: The figure.
+        """
         bars = list_colorbars(ax)
         if bars:  # without their labels, so that the statement never reaches a neighbour
             return float(max(bar.get_window_extent().x1 for bar in bars) - ax.get_window_extent().x0)
@@ -449,7 +474,12 @@ class FittedLayout(ConstrainedLayoutEngine):
         return float(max(width - max(ax.get_window_extent().x0, 0.0), 0.66 * width) - 0.02 * width)
 
     def _wrap_notes(self, fig: Figure, renderer: RendererBase) -> bool:
-        """Wrap the statements below the plots at the width of the figure; return whether a text changed."""
+        """Wrap the statements below the plots at the width of the figure; return whether a text changed.
+
+        Args:
+            fig: The figure.
+            renderer: Renderer that measures texts.
+        """
         notes = [(ax, Footnote.from_axes(ax)) for ax in fig.axes]
         return any([note.fit(self._room_right_of(ax, fig), renderer) for ax, note in notes if note is not None])
 
@@ -492,10 +522,16 @@ class FittedLayout(ConstrainedLayoutEngine):
         """
         entries = len(ax.get_legend_handles_labels()[1])
         columns = range(min(self._tuning.most_columns, entries), 0, -1)
-        forms = [(number, UNWRAPPED_LETTERS) for number in columns] + [(1, letters) for letters in WRAPPED_LETTERS]
+        # Characters of a line of a wrapped entry, each about 4/5 of the last.
+        wrapped_letters = (90, 75, 60, 50, 40, 32, 26, 20, 14)
+        forms = [(number, UNWRAPPED_LETTERS) for number in columns] + [(1, letters) for letters in wrapped_letters]
 
         def create(form: tuple[int, int]) -> float:
-            """Create the legend and return its width in pixels."""
+            """Create the legend and return its width in pixels.
+
+            Args:
+                form: Number of columns, and characters of a line of an entry.
+            """
             return float(_create_legend(ax, request, *form).get_window_extent(renderer).width)
 
         if create(forms[0]) <= room:
@@ -505,11 +541,22 @@ class FittedLayout(ConstrainedLayoutEngine):
         create(forms[first])
 
     def _separate_ticks(self, fig: Figure, renderer: RendererBase) -> bool:
-        """Turn category names that overlap along x, and draw fewer numbers; return whether something changed."""
+        """Turn category names that overlap along x, and draw fewer numbers; return whether something changed.
+
+        Args:
+            fig: The figure.
+            renderer: Renderer that measures texts.
+        """
         return any([self._separate_ticks_of(ax, fig, renderer) for ax in fig.axes])
 
     def _separate_ticks_of(self, ax: Axes, fig: Figure, renderer: RendererBase) -> bool:
-        """Separate the tick labels of the x axis of `ax`; return whether something changed."""
+        """Separate the tick labels of the x axis of `ax`; return whether something changed.
+
+        Args:
+            ax: The plot.
+            fig: The figure.
+            renderer: Renderer that measures texts.
+        """
         labels = [text for text in ax.get_xticklabels() if text.get_text() and text.get_visible()]
         if not ax.xaxis.get_visible() or len(labels) < 2 or labels[0].get_rotation() != 0:
             return False
@@ -529,11 +576,24 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _thin_numbers_below(self, fig: Figure, renderer: RendererBase) -> bool:
         """Hide every second column of a table below an axis, such as numbers at risk, whose texts overlap; return
-        whether something changed."""
+        whether something changed.
+
+        Args:
+            fig: The figure.
+            renderer: Renderer that measures texts.
+        """
         return any([self._thin_numbers_of(ax, renderer) for ax in fig.axes])
 
     def _thin_numbers_of(self, ax: Axes, renderer: RendererBase) -> bool:
-        """Hide every second column of the table below the x axis of `ax` if texts overlap; return whether they did."""
+        """Hide every second column of the table below the x axis of `ax` if texts overlap.
+
+        Args:
+            ax: The plot.
+            renderer: Renderer that measures texts.
+
+        Returns:
+            True if a further call may hide more, as texts overlapped and more than one column is left.
+        """
         cells = [
             text for text in ax.texts
             if isinstance(text, Annotation) and text.get_visible() and text.xycoords == BELOW_POSITION
@@ -567,7 +627,12 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _enlarge(self, fig: Figure, renderer: RendererBase) -> bool:
         """Enlarge the figure if its plots are too small, its legends too large, or its rows too dense; return
-        whether it grew."""
+        whether it grew.
+
+        Args:
+            fig: The figure.
+            renderer: Renderer that measures texts.
+        """
         width, height = fig.get_size_inches().tolist()
         plots_of_data = [ax for ax in fig.axes if ax.get_label() not in (COLORBAR, STATEMENT)]
         # the room of a plot, of which one with equal scales may use a part
@@ -627,13 +692,27 @@ class FittedLayout(ConstrainedLayoutEngine):
 
 
 def _legend_heights(fig: Figure, renderer: RendererBase) -> list[float]:
-    """Return the heights in pixels of the legends of all plots."""
+    """Return the heights in pixels of the legends of all plots.
+
+    Args:
+        fig: The figure.
+        renderer: Renderer that measures texts.
+
+    Returns:
+        Heights in the order of the plots; plots without a legend are left out.
+    """
     legends = (ax.get_legend() for ax in fig.axes)
     return [float(legend.get_window_extent(renderer).height) for legend in legends if legend is not None]
 
 
 def _row_growth(ax: Axes, fig: Figure, renderer: RendererBase) -> float:
-    """Return the factor by which `ax` must be higher for the names of its rows not to overlap; 1 if none do."""
+    """Return the factor by which `ax` must be higher for the names of its rows not to overlap; 1 if none do.
+
+    Args:
+        ax: The plot.
+        fig: The figure.
+        renderer: Renderer that measures texts.
+    """
     labels = [text for text in ax.get_yticklabels() if text.get_text() and text.get_visible()]
     if len(labels) < 2 or not isinstance(ax.yaxis.get_major_locator(), FixedLocator):
         return 1.0
@@ -708,10 +787,22 @@ def _write_line_label(ax: Axes, text: str, end: float, *, color: str, size: floa
 
 
 def _contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    """Return the ratio of the relative luminances of two colours, from 1 to 21 (WCAG 2.2)."""
+    """Return the ratio of the relative luminances of two colours, from 1 to 21 (WCAG 2.2).
+
+    Args:
+        one: Red, green and blue, from 0 to 1.
+        other: The other colour; the order does not matter.
+    """
 
     def luminance(color: tuple[float, ...]) -> float:
-        """Return the relative luminance of a colour of the sRGB space."""
+        """Return the relative luminance of a colour of the sRGB space.
+
+        Args:
+            color: Red, green and blue, from 0 to 1.
+
+        Returns:
+            Luminance, from 0 (black) to 1 (white).
+        """
         parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in color]
         return float(np.dot(parts, (0.2126, 0.7152, 0.0722)))
 
@@ -720,7 +811,14 @@ def _contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def _describe_legend(legend: Legend) -> tuple[Any, ...]:
-    """Return what the size and place of a legend depend on."""
+    """Return what the size and place of a legend depend on.
+
+    Args:
+        legend: A legend of matplotlib.
+
+    Returns:
+        Position, number of columns and texts; equal tuples mean that nothing changed.
+    """
     return legend._loc, legend._ncols, tuple(text.get_text() for text in legend.get_texts())  # type: ignore[attr-defined]
 
 
@@ -763,7 +861,12 @@ def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> l
 
 
 def covers_data(ax: Axes, box: Bbox) -> bool:
-    """Return whether a box, in pixels, covers a part of a line, an area, a point or a text of a plot."""
+    """Return whether a box, in pixels, covers a part of a line, an area, a point or a text of a plot.
+
+    Args:
+        ax: Axes of the plot; an image counts as covering everything.
+        box: The box, in pixels of the figure.
+    """
     texts = (text for text in ax.texts if not isinstance(text, Footnote) and text.get_text())
     if ax.images or any(_covers_line(line, box) for line in ax.lines):
         return True
@@ -805,7 +908,12 @@ def _pixels_per_point(artist: Artist) -> float:
 
 
 def _contains_any(box: Bbox, places: Any) -> bool:
-    """Return whether a box contains one of these points, (points, 2)."""
+    """Return whether a box contains one of these points, (points, 2).
+
+    Args:
+        box: The box; points on its edge count as inside.
+        places: Points in the units of the box, x first.
+    """
     across, upwards = np.asarray(places, dtype=float).reshape(-1, 2).T
     return bool(np.any((across >= box.x0) & (across <= box.x1) & (upwards >= box.y0) & (upwards <= box.y1)))
 

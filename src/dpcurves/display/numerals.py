@@ -51,6 +51,13 @@ def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
     ['occup...p 01', 'occup...p 02', 'other']
     >>> distinguish_labels(["a long name, one, of many", "a long name, two, of many"], 12)
     ['1: a long...', '2: a long...']
+
+    Args:
+        names: Names; equal ones are numbered as well.
+        most: Largest number of characters of a text.
+
+    Returns:
+        Texts in the order of the names.
     """
     names = [name if visible_form(format_label(name)) else BLANK for name in names]
     texts = [cut_middle(format_label(name, LONGEST_WHOLE), most) for name in names]
@@ -68,6 +75,13 @@ def format_distinct_labels(values: Sequence[object], most: int = LONGEST_LABEL) 
 
     >>> format_distinct_labels(["a", "a ", " ", "a"], 12), format_distinct_labels(["x" * 70 + "1", "x" * 70 + "2"], 12)
     (['1: a', '2: a', '3: (blank)', '1: a'], ['xxxxx...xxx1', 'xxxxx...xxx2'])
+
+    Args:
+        values: Values; equal ones have one text.
+        most: Largest number of characters of a text.
+
+    Returns:
+        Texts in the order of the values.
     """
     used = list(dict.fromkeys(map(str, values)))
     words = dict(zip(used, distinguish_labels(used, most), strict=True))
@@ -170,6 +184,10 @@ def format_number(value: float, width: float = 0.0) -> str:
     ('31,380', '0.1235', '12', 'no end')
     >>> format_number(187.2, width=244), format_number(30.3106, width=1)
     ('190', '30.3')
+
+    Args:
+        value: The number; NaN is ``not known``, an infinite number ``no end``.
+        width: Width of its interval; 0: unknown, and four significant digits, or more before the point, are shown.
     """
     if not isfinite(value):
         return "not known" if isnan(value) else ENDLESS
@@ -214,6 +232,10 @@ def describe_point(answered: float, asked: float) -> str:
 
     >>> describe_point(750.0, 730.0), describe_point(0.3, 0.1 + 0.2)
     ('750 (the edge nearest to 730)', '0.3')
+
+    Args:
+        answered: Edge of the grid to which the number belongs.
+        asked: Point that was asked for; points that differ by rounding alone count as equal.
     """
     is_same = abs(answered - asked) <= 1e-9 * max(abs(answered), abs(asked))  # edges of a grid are computed in doubles
     return f"{answered:.10g}" if is_same else f"{answered:.10g} (the edge nearest to {asked:.10g})"
@@ -254,7 +276,12 @@ def format_interval(lower: float, upper: float, known_to: float = 0.0) -> str:
 
 
 def _round_to_power(value: float, place: int) -> str:
-    """Return a number rounded to ``10**place``, as text with grouped thousands."""
+    """Return a number rounded to ``10**place``, as text with grouped thousands.
+
+    Args:
+        value: The number.
+        place: Exponent of ten of the last digit; for one below `-MOST_DECIMALS` four significant digits are shown.
+    """
     if place < -MOST_DECIMALS or abs(value) >= LARGEST_PLAIN:
         return f"{value:.{SIGNIFICANT_DIGITS}g}"
     rounded = round(value, -place) + 0.0  # no negative zero
@@ -298,7 +325,12 @@ def format_numbers(values: ArrayLike) -> list[str]:
 
 def count_decimals(values: NDArray[np.float64], largest: float) -> int:
     """Return the fewest decimals that show these numbers fully, up to four figures, or distinguish steps of a rising
-    column."""
+    column.
+
+    Args:
+        values: Numbers of the column, (rows,).
+        largest: Largest absolute value of the column.
+    """
     steps = np.diff(values)
     step = float(np.median(steps)) if len(steps) and np.all(steps > 0) else largest
     enough = min(
@@ -310,7 +342,12 @@ def count_decimals(values: NDArray[np.float64], largest: float) -> int:
 
 
 def decimals_for_figures(value: float, figures: int) -> int:
-    """Return the decimals with which a number of this size has this many significant figures."""
+    """Return the decimals with which a number of this size has this many significant figures.
+
+    Args:
+        value: The number, not below zero; 0 needs no decimals.
+        figures: Number of significant figures.
+    """
     return max(0, figures - 1 - floor(log10(value) - 1e-12)) if value else 0
 
 
@@ -373,6 +410,10 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
 
     >>> format_in_iso([19_000.4, -1e300, float("nan")], "day (date)"), format_in_iso([1_700_000_000], "at (moment)")
     (['2022-01-08', -inf, nan], ['2023-11-14T22:13:20Z'])
+
+    Args:
+        values: Days or seconds since the beginning of 1970, (values,).
+        label: Label of the axis, which ends with ``(date)`` for days, ``(moment)`` for seconds.
     """
     texts: list[str | float] = []
     for value in np.asarray(values, dtype=np.float64).tolist():
@@ -402,7 +443,8 @@ def format_axis_interval(lower: float, upper: float, label: str, known_to: float
     """Return the text of an interval on an axis: a range of dates, both included, or numbers rounded outward.
 
     Args:
-        lower, upper: Endpoints; either may be infinite.
+        lower: Lower endpoint, which may be infinite.
+        upper: Upper endpoint, which may be infinite.
         label: Label of the axis, which ends with ``(date)`` or ``(moment)`` on an axis of dates or times.
         known_to: Accuracy of a number inside, as the width of an interval; 0: not known.
 

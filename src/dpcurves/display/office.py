@@ -244,7 +244,14 @@ class _Styles:
         self._styles: dict[tuple[tuple[str, Any], ...], Any] = {}
 
     def get_style(self, **properties: Any) -> Any:
-        """Return the workbook's format with these properties; equal properties share one format."""
+        """Return the workbook's format with these properties; equal properties share one format.
+
+        Args:
+            properties: Properties of a cell format by their names in XlsxWriter.
+
+        Returns:
+            The format object of the workbook.
+        """
         key = tuple(sorted(properties.items()))
         if key not in self._styles:
             self._styles[key] = self._book.add_format(properties)
@@ -404,7 +411,8 @@ def _write_cell(sheet: Any, row: int, column: int, value: object, style: Any) ->
 
     Args:
         sheet: Worksheet of XlsxWriter.
-        row, column: Position, from 0.
+        row: Index of the row, from 0.
+        column: Index of the column, from 0.
         value: Number, bool or text; None and NaN: nothing is written.
         style: Cell format.
     """
@@ -419,7 +427,12 @@ def _write_cell(sheet: Any, row: int, column: int, value: object, style: Any) ->
 
 
 def render_png(picture: Axes, dots: int = PRINT_RESOLUTION) -> bytes:
-    """Return a plot as the bytes of a PNG file with `dots` dots per inch."""
+    """Return a plot as the bytes of a PNG file with `dots` dots per inch.
+
+    Args:
+        picture: Axes of the plot; the whole figure is drawn.
+        dots: Resolution, in dots per inch.
+    """
     buffer = BytesIO()
     save_axes(picture, buffer, ".png", dots)
     return buffer.getvalue()
@@ -429,6 +442,9 @@ def statement_facts(privacy: PrivacyStatement) -> list[tuple[str, str]]:
     """Return name and text of each fact about a release, for readers.
 
     The statement in one line comes first, then the notes without advice, then the statement in full.
+
+    Args:
+        privacy: The privacy statement.
     """
     facts = [("statement", fact) for fact in footer(privacy).splitlines()]
     notes = [("note", note) for note in select_reader_notes(privacy.notes)]

@@ -176,7 +176,11 @@ class PictureDescription:
         return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
     def list_curves(self) -> list[str]:
-        """Return the names of the curves, in the order in which they are drawn."""
+        """Return the names of the curves, in the order in which they are drawn.
+
+        Returns:
+            Names without repetition; empty in a picture of one curve.
+        """
         return list(dict.fromkeys(mark.curve for panel in self.panels for mark in panel.marks if mark.curve))
 
 
@@ -214,7 +218,12 @@ def describe_in_words(ax: Axes) -> str:
 
 
 def _describe_marks(panel: PicturePanel, legend_title: str) -> Iterator[str]:
-    """Yield sentences with the numbers of the marks of a panel."""
+    """Yield sentences with the numbers of the marks of a panel.
+
+    Args:
+        panel: The panel; up to eight of its marks are described.
+        legend_title: Word before the names of curves; empty: none.
+    """
     most_marks = 8  # that a listener can follow
     for mark in _select_marks(panel)[:most_marks]:
         numbers = "; ".join(_list_numbers(panel, mark))
@@ -225,7 +234,11 @@ def _describe_marks(panel: PicturePanel, legend_title: str) -> Iterator[str]:
 
 def _select_marks(panel: PicturePanel) -> list[PictureMark]:
     """Return the marks that a text describes: curves, points and bars first, then bands with the names of the first
-    curve's; no reference lines, outlines, ends of intervals, or sizes of groups, which have a separate scale."""
+    curve's; no reference lines, outlines, ends of intervals, or sizes of groups, which have a separate scale.
+
+    Args:
+        panel: The panel.
+    """
     marks = [mark for mark in panel.marks if mark.color != GREY and mark.type != "texts"]
     lines = [mark for mark in marks if mark.type == "line" and (mark.name or len(set(mark.columns["y"])) > 1)]
     bars = [mark for mark in marks if mark.type == "rectangles" and not any(_get_base(panel, mark))]
@@ -249,7 +262,14 @@ def _select_marks(panel: PicturePanel) -> list[PictureMark]:
 
 
 def _list_points(mark: PictureMark) -> set[tuple[Any, Any]]:
-    """Return the points of a line or of points that are not in a gap."""
+    """Return the points of a line or of points that are not in a gap.
+
+    Args:
+        mark: The mark, with columns ``x`` and ``y``.
+
+    Returns:
+        (x, y) pairs of finite numbers.
+    """
     pairs = zip(mark.columns["x"], mark.columns["y"], strict=True)
     return {(x, y) for x, y in pairs if x is not None and y is not None and np.isfinite([x, y]).all()}
 
@@ -269,13 +289,26 @@ def _is_band(mark: PictureMark, lowest: float) -> bool:
 
 
 def _get_base(panel: PicturePanel, mark: PictureMark) -> Sequence[Any]:
-    """Return where bars begin, along the axis of their numbers."""
+    """Return where bars begin, along the axis of their numbers.
+
+    Args:
+        panel: The panel; rows with names have horizontal bars.
+        mark: The rectangles.
+
+    Returns:
+        A number for each bar.
+    """
     return mark.columns["x" if panel.y.values == "names" else "y"]
 
 
 def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
     """Yield numbers of a mark with their place: of a line at five positions, of a region at three, of other marks at
-    up to six rows."""
+    up to six rows.
+
+    Args:
+        panel: The panel.
+        mark: A mark of the panel.
+    """
     columns = {name: np.array([np.nan if value is None else value for value in values], dtype=float)
                for name, values in mark.columns.items()}  # fmt: skip
     if mark.type == "cells":
@@ -340,13 +373,23 @@ def _choose_rows(axis: PictureAxis, x: Any, y: Any, positions: int) -> list[int]
 
 def _place_numbers(numbers: Sequence[str], place: str) -> str:
     """Return a text such as "0.2 to 0.4 at 30" in the reader's language: one number, or both endpoints of an interval,
-    and the position on the axis."""
+    and the position on the axis.
+
+    Args:
+        numbers: A number as text, or both endpoints of an interval; equal endpoints are written once.
+        place: Position on the axis, as text.
+    """
     interval = " to ".join(dict.fromkeys(numbers))
     return translate(f"{interval} at {place}")
 
 
 def _format_position(axis: PictureAxis, value: float) -> str:
-    """Return a position on an axis as its ticks would show it: a number in the unit of the label, a date, or a name."""
+    """Return a position on an axis as its ticks would show it: a number in the unit of the label, a date, or a name.
+
+    Args:
+        axis: The axis; on an axis of names the nearest name is returned.
+        value: Position, in the numbers of the axis.
+    """
     if axis.values == "names":
         nearest = int(np.argmin(np.abs(np.asarray(axis.ticks) - value)))
         return str(axis.names[nearest])
@@ -446,6 +489,9 @@ def _name_colors(ax: Axes) -> dict[str, str]:
 
     Lines in grey are no curves, but references such as the diagonal.
 
+    Args:
+        ax: Axes of the panel.
+
     Returns:
         Name by colour, ``#rrggbb``; empty if there is a single curve.
     """
@@ -529,7 +575,15 @@ def _describe_line(ax: Axes, line: Line2D, names: Mapping[str, str]) -> Iterator
 
 
 def _spread(values: Any, limits: tuple[float, float]) -> Any:
-    """Return fractions of an axis as numbers between its limits."""
+    """Return fractions of an axis as numbers between its limits.
+
+    Args:
+        values: Fractions, 0 at the first limit and 1 at the second.
+        limits: Numbers at both ends of the axis.
+
+    Returns:
+        Array of the shape of `values`.
+    """
     low, high = limits
     return low + np.asarray(values, dtype=float) * (high - low)
 
@@ -549,7 +603,12 @@ def _find_corners(line: Line2D) -> dict[str, Any]:
 
 
 def _describe_stairs(stairs: StepPatch, names: Mapping[str, str]) -> PictureMark:
-    """Return the region below stairs, or between them and their baseline; without a baseline, their line."""
+    """Return the region below stairs, or between them and their baseline; without a baseline, their line.
+
+    Args:
+        stairs: The artist.
+        names: Name of each curve by its colour, ``#rrggbb``.
+    """
     heights, edges, baseline = stairs.get_data()
     x = np.repeat(np.asarray(edges, float), 2)[1:-1]
     upper = np.repeat(np.asarray(heights, float), 2)
@@ -606,7 +665,14 @@ def _describe_cells(cells: QuadMesh | AxesImage) -> dict[str, Any]:
 
 
 def _describe_texts(texts: Sequence[Text]) -> Iterator[PictureMark]:
-    """Yield one mark of all texts at points of a panel."""
+    """Yield one mark of all texts at points of a panel.
+
+    Args:
+        texts: Texts of matplotlib; blank ones are left out.
+
+    Yields:
+        A mark with the columns ``x``, ``y`` and ``text``; nothing without texts.
+    """
     shown = [text for text in texts if text.get_text().strip()]
     if shown:
         places = [cast("Any", text).xy if hasattr(text, "xy") else text.get_position() for text in shown]
@@ -656,7 +722,12 @@ def _make_mark(
 
 
 def _width_of(kind: MarkType, artist: Artist) -> float:
-    """Return the width in points of a line or of intervals; 0 for other marks."""
+    """Return the width in points of a line or of intervals; 0 for other marks.
+
+    Args:
+        kind: Type of the mark.
+        artist: Artist that draws the mark.
+    """
     if kind not in ("line", "intervals"):
         return 0.0
     return float(np.max(cast("Line2D", artist).get_linewidth()))
@@ -671,7 +742,14 @@ def _legend_name(artist: Artist) -> str:
 
 
 def _list_legend_notes(artist: Artist) -> list[str]:
-    """Return the legend entry of an artist that draws nothing, as a list."""
+    """Return the legend entry of an artist that draws nothing, as a list.
+
+    Args:
+        artist: Any artist of the plot.
+
+    Returns:
+        A list of one entry; empty if the artist draws something or has no entry.
+    """
     is_note = isinstance(artist, Line2D) and not _has_data(artist)
     return [_legend_name(artist)] if is_note and _legend_name(artist) else []
 
@@ -706,7 +784,11 @@ def _color_of(artist: Artist) -> str:
 
 
 def _name_dash(artist: Line2D | Patch) -> str:
-    """Return the name of a dash pattern: solid, dashed, dashdot or dotted."""
+    """Return the name of a dash pattern: solid, dashed, dashdot or dotted.
+
+    Args:
+        artist: A line or an outline; any other pattern counts as dotted.
+    """
     style = artist.get_linestyle()
     named = {"-": "solid", "--": "dashed", "-.": "dashdot", ":": "dotted"}.get(str(style), str(style))
     if named in ("solid", "dashed", "dashdot", "dotted"):
@@ -716,7 +798,11 @@ def _name_dash(artist: Line2D | Patch) -> str:
 
 
 def _first_line(label: str) -> str:
-    """Return the first line of a legend entry, which has the name of the curve."""
+    """Return the first line of a legend entry, which has the name of the curve.
+
+    Args:
+        label: Legend entry of one or several lines.
+    """
     return label.partition("\n")[0].strip()
 
 
@@ -726,7 +812,14 @@ def _join_lines(text: object) -> str:
 
 
 def _to_plain(value: Any) -> Any:
-    """Return a value of JSON types, without infinite numbers and NaN."""
+    """Return a value of JSON types, without infinite numbers and NaN.
+
+    Args:
+        value: JSON value whose numbers may be infinite or NaN.
+
+    Returns:
+        The value with lists in place of tuples, and None in place of infinite numbers and NaN.
+    """
     if isinstance(value, Mapping):
         return {name: _to_plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

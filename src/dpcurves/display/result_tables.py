@@ -139,7 +139,11 @@ class TableColumn:
         return [_decimals_of(scaled, widths, least)] * len(scaled)
 
     def format_cells(self) -> list[str]:
-        """Return the text of each cell; lower ends of intervals are rounded down, upper ends up."""
+        """Return the text of each cell; lower ends of intervals are rounded down, upper ends up.
+
+        Returns:
+            Texts, (rows,).
+        """
         return [
             _format_value(value, decimals, self.cell_format, self.bound)
             for value, decimals in zip(self.values.tolist(), self.count_decimals(), strict=True)
@@ -218,7 +222,11 @@ class ResultTable:
         return texts
 
     def right_aligned(self) -> list[bool]:
-        """Return for each column of `text_columns` whether it has numbers."""
+        """Return for each column of `text_columns` whether it has numbers.
+
+        Returns:
+            True for columns of numbers, which are aligned at the right.
+        """
         return [next(group).is_numeric for _, group in groupby(self.columns, key=lambda column: column.title)]
 
     def leave_out(self, names: Sequence[str]) -> ResultTable:
@@ -377,6 +385,9 @@ def _format_time(value: object) -> object:
 
     >>> _format_time("2023-11-14T22:13:20Z"), _format_time("2023-11-14")
     ('2023-11-14 22:13:20 UTC', '2023-11-14')
+
+    Args:
+        value: A cell of a table.
     """
     is_time = isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}Z", value) is not None
     return f"{str(value)[:10]} {str(value)[11:-1]} UTC" if is_time else value
@@ -458,19 +469,38 @@ def _are_equal(arrays: Mapping[str, NDArray[Any]], pair: tuple[str, str], other:
 
 
 def _interval_widths(arrays: Mapping[str, NDArray[Any]], pair: tuple[str, str]) -> NDArray[np.float64]:
-    """Return the widths of intervals; NaN where an end is suppressed."""
+    """Return the widths of intervals; NaN where an end is suppressed.
+
+    Args:
+        arrays: Columns of the table by name.
+        pair: Names of the columns of lower and of upper ends.
+
+    Returns:
+        Widths, (rows,), in units of the column; NaN also where both ends are infinite.
+    """
     lower, upper = (_as_floats(arrays[end]) for end in pair)
     with np.errstate(invalid="ignore"):
         return np.asarray(upper - lower)
 
 
 def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the numbers of a column; NaN where it has text, as where a number is suppressed."""
+    """Return the numbers of a column; NaN where it has text, as where a number is suppressed.
+
+    Args:
+        values: Numbers, or objects with texts among them, (rows,).
+
+    Returns:
+        Array of shape (rows,).
+    """
     return np.array([value if _is_number(value) else np.nan for value in values.tolist()], dtype=np.float64)
 
 
 def _is_number(value: object) -> bool:
-    """Return whether a cell has a number."""
+    """Return whether a cell has a number.
+
+    Args:
+        value: The cell; True and False are no numbers.
+    """
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -569,7 +599,14 @@ def _join_ends(lower: TableColumn, upper: TableColumn) -> list[str]:
 
 
 def _class_attribute(name: str) -> str:
-    """Return the class attribute of an HTML element; empty without a class."""
+    """Return the class attribute of an HTML element; empty without a class.
+
+    Args:
+        name: Name of the class; empty: none.
+
+    Returns:
+        Text with a leading blank, for the start tag.
+    """
     return f' class="{name}"' if name else ""
 
 
@@ -626,7 +663,15 @@ def select_row_indices(columns: Mapping[str, ArrayLike], most: int = MOST_ROWS) 
 
 
 def _find_blocks(arrays: Sequence[NDArray[Any]], rows: int) -> list[slice]:
-    """Return the blocks of neighbouring rows with equal labels."""
+    """Return the blocks of neighbouring rows with equal labels.
+
+    Args:
+        arrays: Columns of the table; columns of numbers, and labels that change in most rows, are skipped.
+        rows: Number of rows.
+
+    Returns:
+        Slices that cover all rows in order.
+    """
     starts = {0}
     for array in arrays:
         if array.ndim == 1 and array.dtype.kind in "OU":
@@ -639,7 +684,11 @@ def _find_blocks(arrays: Sequence[NDArray[Any]], rows: int) -> list[slice]:
 
 
 def _is_monotone(values: NDArray[Any]) -> bool:
-    """Return whether numbers strictly increase or strictly decrease; infinite numbers are allowed at the ends."""
+    """Return whether numbers strictly increase or strictly decrease; infinite numbers are allowed at the ends.
+
+    Args:
+        values: Numbers, (rows,); fewer than two count as neither.
+    """
     with np.errstate(invalid="ignore"):
         steps = np.diff(values.astype(np.float64))
     return bool(len(steps)) and bool(np.all(steps > 0) or np.all(steps < 0))
@@ -681,13 +730,29 @@ def _find_round_rows(axis: NDArray[np.float64], most: int, heading: str) -> NDAr
 
 
 def _find_nearest(values: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return for each point the index of the nearest of increasing values."""
+    """Return for each point the index of the nearest of increasing values.
+
+    Args:
+        values: Increasing numbers, at least two, (values,).
+        points: Numbers in the same units, (points,).
+
+    Returns:
+        Indices, (points,); the lower of two equally near values.
+    """
     above = np.clip(np.searchsorted(values, points), 1, len(values) - 1)
     return np.asarray(np.where(points - values[above - 1] <= values[above] - points, above - 1, above))
 
 
 def _list_steps(heading: str, smallest: float) -> Iterator[float]:
-    """Yield increasing round steps for the unit in a heading, from about `smallest` on."""
+    """Yield increasing round steps for the unit in a heading, from about `smallest` on.
+
+    Args:
+        heading: Title of the column, with its unit in parentheses.
+        smallest: Least step that is useful, in the unit of the heading.
+
+    Yields:
+        Steps of the unit, such as 7 or 30 days, then 1, 2 and 5 times powers of ten.
+    """
     unit = re.search(r"([a-z]+)[^a-z]*$", heading.lower())
     plural = "" if unit is None else unit[1].removesuffix("s") + "s"
     listed = STEPS_BY_UNIT.get(plural, ())

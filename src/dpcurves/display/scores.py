@@ -85,7 +85,12 @@ def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
 
 
 def _draw_diagonal(ax: Axes, label: str | None = None) -> None:
-    """Draw the dotted diagonal of the unit square, with a legend entry if given."""
+    """Draw the dotted diagonal of the unit square, with a legend entry if given.
+
+    Args:
+        ax: The axes.
+        label: Legend entry; None: no entry.
+    """
     ax.plot([0, 1], [0, 1], color=GREY, linestyle=(0, (1, 2)), linewidth=1.2, label=label)
 
 
@@ -290,7 +295,11 @@ def draw_decision(
 
 
 def _edges_between(points: FloatArray) -> FloatArray:
-    """Return edges around points: the middles between them, and as far outside, (points + 1,)."""
+    """Return edges around points: the middles between them, and as far outside, (points + 1,).
+
+    Args:
+        points: Increasing points, (points,); fewer than two give edges of [0, 1].
+    """
     if len(points) < 2:
         return np.linspace(0, 1, len(points) + 1)
     middles = (points[:-1] + points[1:]) / 2
@@ -298,7 +307,14 @@ def _edges_between(points: FloatArray) -> FloatArray:
 
 
 def _bar_style(words: str) -> tuple[float, float]:
-    """Return line width and opacity of an interval: thin for the population, thick and pale for these records."""
+    """Return line width and opacity of an interval: thin for the population, thick and pale for these records.
+
+    Args:
+        words: Legend entry of the interval, which names its scope.
+
+    Returns:
+        Line width in points, and opacity from 0 to 1.
+    """
     return (1.1, 1.0) if POPULATION in words else (5.0, 0.4)  # line width in points, and opacity
 
 
@@ -425,7 +441,11 @@ def draw_calibration(
 
 def _bar_width(places: FloatArray) -> float:
     """Return the width of bars, in points, for bars at positions from 0 to 1 along an axis: narrower if they are
-    dense."""
+    dense.
+
+    Args:
+        places: Positions of the bars, (bars,); NaN is left out.
+    """
     gaps = np.diff(np.sort(places[np.isfinite(places)]))
     typical = float(np.median(gaps)) if len(gaps) else 1.0
     # a bar has 0.7 of the distance between bars; the axis is about 250 points long
@@ -615,6 +635,10 @@ def draw_residual_density(
 def _finish_residuals(picture: Picture, unseen: float) -> Axes:
     """Add the share of records outside the window to the legend, label the axes, add the privacy statement, and return
     the axes.
+
+    Args:
+        picture: Picture with the drawn residuals.
+        unseen: Share of the records outside the window, in [0, 1].
     """
     picture.add_legend_note(f"about {unseen:.1%} of the records lie outside")
     return picture.label_axes().add_statement()

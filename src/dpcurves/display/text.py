@@ -112,7 +112,11 @@ def describe_size(privacy: PrivacyStatement) -> str:
 
 
 def describe_trust(privacy: PrivacyStatement) -> str:
-    """Return the trust model for readers: the holder of all records is called a trusted curator."""
+    """Return the trust model for readers: the holder of all records is called a trusted curator.
+
+    Args:
+        privacy: The privacy statement.
+    """
     return re.sub(r"^one curator\b", "a trusted curator", privacy.trust)
 
 
@@ -121,6 +125,9 @@ def describe_mechanism(made_by: str) -> str:
 
     >>> describe_mechanism("partition of 6, 27 and 100 intervals; partition of 7 intervals")
     'hierarchical counts of 6, 27 and 100 intervals; counts of 7 intervals'
+
+    Args:
+        made_by: Mechanisms and trust model, as a privacy statement has them.
     """
     nested = re.sub(r"partition of (?=[\d, ]+ and \d+ intervals)", "hierarchical counts of ", made_by)
     text = re.sub(r"partition of (?=\d+ intervals)", "counts of ", nested)
@@ -246,7 +253,7 @@ class PlanLine(NamedTuple):
 def plan_lines(plans: Sequence[Plan], units: float | None) -> Iterator[PlanLine]:
     """Yield a line per paid query. Rounds that share one payment are one line.
 
-    Arguments:
+    Args:
         plans: The plans of a question, one per round.
         units: The public number of units, for errors as a share; None: it is private.
     """
@@ -309,7 +316,11 @@ NAMES_OF_NUMBERS = frozenset({"number", "statistic", "reading", "rate"})
 
 
 def _differ_in_magnitude(values: NDArray[Any]) -> bool:
-    """Return whether some numbers are a thousand times larger than other nonzero numbers."""
+    """Return whether some numbers are a thousand times larger than other nonzero numbers.
+
+    Args:
+        values: Numbers, (rows,); integers and texts count as similar.
+    """
     magnitudes = np.abs(values[np.isfinite(values) & (values != 0)]) if values.dtype.kind == "f" else np.zeros(0)
     return bool(len(magnitudes) and magnitudes.max() > 1000 * magnitudes.min())
 
@@ -328,7 +339,11 @@ class FittedColumn:
         return "\n".join(lines) or self.label
 
     def measure(self, *, breaks: bool) -> int:
-        """Return the width in letters: of the longest word if lines may break between words, else of whole lines."""
+        """Return the width in letters: of the longest word if lines may break between words, else of whole lines.
+
+        Args:
+            breaks: Whether lines may break between words.
+        """
         words = self.heading.split() if breaks else self.heading.splitlines()
         texts = [word for cell in self.cells for word in (cell.split() if breaks else [cell])]
         return _measure_widest(*words, *texts)
@@ -405,12 +420,20 @@ def _measure_widest(*texts: str) -> int:
 
 
 def _add_borders(widths: Iterable[int]) -> int:
-    """Return the width of a table: of its columns, of two blanks and a border for each, and of the first border."""
+    """Return the width of a table: of its columns, of two blanks and a border for each, and of the first border.
+
+    Args:
+        widths: Width of each column, in letters.
+    """
     return 1 + sum(width + 3 for width in widths)
 
 
 def allowance_table(balance: BalanceReport) -> Table:
-    """Return the allowances of an account for the terminal, with the remaining cap below."""
+    """Return the allowances of an account for the terminal, with the remaining cap below.
+
+    Args:
+        balance: Report of the account, with the allowances as `spenders`.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -424,7 +447,11 @@ def allowance_table(balance: BalanceReport) -> Table:
 
 
 def ledger_table(balance: BalanceReport) -> Table:
-    """Return an account for the terminal: charges and the remaining budget."""
+    """Return an account for the terminal: charges and the remaining budget.
+
+    Args:
+        balance: Report of the account, with its charges.
+    """
     from rich.table import Table
     from rich.text import Text
 

@@ -111,7 +111,14 @@ class HaarSums(EqualWidthSums):
         return (*(() if self.top is None else (Part(1, self.top),)), *contrasts)
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return sums of left halves minus sums of right halves, which may be shorter at the end of a row."""
+        """Return sums of left halves minus sums of right halves, which may be shorter at the end of a row.
+
+        Args:
+            cells: Counts of all cells, (rows, cells), as integers or floats.
+
+        Returns:
+            Totals of the rows (rows, 1), if they are measured, then the contrasts of each level (rows, contrasts).
+        """
         parts = [] if self.top is None else [cells.sum(axis=1, keepdims=True)]
         for half in self.halves:
             halves = sum_over_intervals(cells, np.arange(0, self.cells, half * self.width))
@@ -374,6 +381,9 @@ def band_sizes(side: int) -> tuple[int, ...]:
 
     >>> band_sizes(5), band_sizes(8), band_sizes(1)
     ((1, 1, 1, 2), (1, 1, 2, 4), (1,))
+
+    Args:
+        side: Number of intervals along the axis, at least 1.
     """
     halves = (1 << level for level in reversed(range((side - 1).bit_length())))
     return (1, *((side + half - 1) // (2 * half) for half in halves))

@@ -68,7 +68,11 @@ class Tier:
         return places_to_array(self.starts)
 
     def bounds(self, cells: int) -> IntArray:
-        """Return the bounds of the intervals in a row of `cells` cells, (intervals + 1,)."""
+        """Return the bounds of the intervals in a row of `cells` cells, (intervals + 1,).
+
+        Args:
+            cells: Number of cells of a row.
+        """
         return np.append(self.first_cells, cells)
 
 
@@ -201,7 +205,14 @@ def _total_variance(distribution: NestedSums, variance: FloatArray, total_is_pub
 
 
 def _combined_variances(distribution: NestedSums) -> list[FloatArray]:
-    """Return the variance of each interval's estimate from its own subtree, from coarse to fine."""
+    """Return the variance of each interval's estimate from its own subtree, from coarse to fine.
+
+    Args:
+        distribution: Distribution of the noise.
+
+    Returns:
+        For each level the variances (intervals,), in squared records.
+    """
     combined = [np.full(len(distribution.levels[-1].starts), max(distribution.levels[-1].noise.variance, _TINY))]
     for level, finer in reversed(list(pairwise(distribution.levels))):
         children_variance = np.add.reduceat(combined[0], _first_children(level, finer))
@@ -233,7 +244,12 @@ def _first_children(level: Tier, finer: Tier) -> IntArray:
 
 
 def _interval_of_edges(level: Tier, cells: int) -> IntArray:
-    """Return the number of the interval to the right of each edge, (cells + 1,); for the last edge the last one."""
+    """Return the number of the interval to the right of each edge, (cells + 1,); for the last edge the last one.
+
+    Args:
+        level: The tiling.
+        cells: Number of cells of a row.
+    """
     last = len(level.starts) - 1
     return np.append(np.repeat(np.arange(last + 1), np.diff(level.bounds(cells))), last)
 
@@ -266,7 +282,12 @@ class _EdgeSums(NamedTuple):
 
 
 def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
-    """Return sums over the edges of linearly interpolated intervals: a is 0, 1/width, 2/width, ..."""
+    """Return the sums of `_EdgeSums` for linear interpolation, where a, the part of an interval below an edge, is 0,
+    1/width, 2/width, ...
+
+    Args:
+        bounds: Bounds of the intervals, in cells, (intervals + 1,).
+    """
     width = np.diff(bounds).astype(np.float64)
     return _EdgeSums(width, (width - 1) / 2, (width - 1) * (2 * width - 1) / (6 * width), np.zeros(len(width)))
 
@@ -298,12 +319,23 @@ def _sum_regular_first_level(distribution: NestedSums, tilings: list[range]) -> 
 
 
 def _select_intervals(sums: _EdgeSums, index: IntArray) -> _EdgeSums:
-    """Return the sums of the intervals with these indices."""
+    """Return the sums of the intervals with these indices.
+
+    Args:
+        sums: Sums of all intervals.
+        index: Indices of intervals.
+    """
     return _EdgeSums(*(column[index] for column in sums))
 
 
 def _sum_in_parents(sums: _EdgeSums, variance: FloatArray, first_child: IntArray) -> _EdgeSums:
-    """Return the sums of `_EdgeSums` over the intervals of the level above, whose first children are `first_child`."""
+    """Return the sums of `_EdgeSums` over the intervals of the level above, whose first children are `first_child`.
+
+    Args:
+        sums: Sums of the intervals of a level.
+        variance: Variance of each interval's estimate, (intervals,).
+        first_child: Index of the first child of each parent, (parents,).
+    """
     total = np.add.reduceat(variance, first_child)
     children = np.diff(np.append(first_child, len(variance)))
     fraction = variance / np.repeat(total, children)
@@ -377,7 +409,7 @@ def least_squares(
     children. Downwards: the difference of a parent's count and this sum is shared by its children in proportion to
     their variances (Hay, Rastogi, Miklau and Suciu 2010, section 4; here for any nested tilings and any noises).
 
-    Arguments:
+    Args:
         distribution: The distribution of the values.
         values: The released values, in the order of the distribution.
         total: The public number of records in all rows and the missing cell, else None. Without a released missing
@@ -472,7 +504,12 @@ def adjust_rows_to_total(
 
 
 def spread_over_cells(counts: FloatArray, width: NDArray[np.int64]) -> FloatArray:
-    """Return counts of cells, (..., cells): each count of a finest interval, divided evenly over its cells."""
+    """Return counts of cells, (..., cells): each count of a finest interval, divided evenly over its cells.
+
+    Args:
+        counts: Counts of the finest intervals, (..., intervals).
+        width: Number of cells of each interval, (intervals,).
+    """
     return np.repeat(counts / width, width, axis=-1)
 
 
@@ -498,7 +535,10 @@ class Layer:
 
     @property
     def residual_fraction(self) -> FloatArray:
-        """Fraction of its parent's residual that each child gets: its share of the variance."""
+        """Fraction of its parent's residual that each child gets: its share of the variance.
+
+        Shape ``(intervals,)``; fractions of the children of a parent add up to 1.
+        """
         return self.variance / self.repeat_for_children(self.parent_variance)
 
     @property
@@ -507,18 +547,26 @@ class Layer:
         return self.width / self.repeat_for_children(self.sum_children(self.width.astype(np.float64)))
 
     def sum_children(self, values: FloatArray) -> FloatArray:
-        """Sum over the children of each parent: (..., intervals) to (..., parents)."""
+        """Sum over the children of each parent: (..., intervals) to (..., parents).
+
+        Args:
+            values: Numbers by interval, (..., intervals).
+        """
         return np.add.reduceat(values, self.first, axis=-1)
 
     def repeat_for_children(self, values: FloatArray) -> FloatArray:
-        """Repeat each parent's value for all of its children: (..., parents) to (..., intervals)."""
+        """Repeat each parent's value for all of its children: (..., parents) to (..., intervals).
+
+        Args:
+            values: Numbers by parent, (..., parents).
+        """
         return np.repeat(values, self.children, axis=-1)
 
 
 def build_layers(bounds: Sequence[IntArray], variances: Sequence[float]) -> tuple[Layer, ...]:
     """Build the layers of nested tilings, from coarse to fine.
 
-    Arguments:
+    Args:
         bounds: Bounds of the intervals of each level, from 0 to the number of cells.
         variances: Variance of the measurements of each level; infinite if unmeasured. The finest level must be
             measured.
@@ -648,18 +696,32 @@ class IntervalSums(NestedSums):
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Return the exact variance of each least-squares prefix, (rows, cells + 1), in squared records; see
         `interval_variances`.
+
+        Args:
+            total_is_public: Whether the number of records is public, so that the last prefix has no error.
         """
         return np.broadcast_to(interval_variances(self, total_is_public), (self.rows, self.cells + 1))
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
         """Return standard deviations of both outermost cells; for the last cell at most the standard deviation of its
-        count."""
+        count.
+
+        Args:
+            total_is_public: Whether the number of records is public.
+
+        Returns:
+            Standard deviations of the first and of the last cell, in records.
+        """
         first_deviation, last_deviation = NestedSums.end_cell_deviations(self, total_is_public)
         count_deviations = [sqrt(level.noise.variance) for level in self.levels if level.starts[-1] == self.cells - 1]
         return first_deviation, min([last_deviation, *count_deviations])
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
-        """Return the mean of `prefix_variances`, fast if intervals are few or regular."""
+        """Return the mean of `prefix_variances`, fast if intervals are few or regular.
+
+        Args:
+            total_is_public: Whether the number of records is public.
+        """
         return mean_interval_variance(self, total_is_public)
 
     @property
@@ -691,7 +753,7 @@ class IntervalSums(NestedSums):
     def append_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
         """Return the distribution of these sums followed by sums over finer cells, all with independent noise.
 
-        Arguments:
+        Args:
             finer: The distribution of the sums over finer cells, with the same number of rows.
             starts: The first finer cell of each cell, increasing from 0.
 

@@ -191,7 +191,11 @@ class Noise:
 
 
 def round_error(error: float) -> float:
-    """Return the number rounded to nine significant digits."""
+    """Return the number rounded to nine significant digits.
+
+    Args:
+        error: Any finite number.
+    """
     return float(f"{error:.9g}")
 
 
@@ -211,14 +215,22 @@ def _parse_parties(stored: Any) -> Parties:
 
 
 def _places_to_json(places: Places) -> dict[str, list[int]]:
-    """Return first cells as JSON: a range as ``{"range": [start, stop, step]}``, others as ``{"list": [...]}``."""
+    """Return first cells as JSON: a range as ``{"range": [start, stop, step]}``, others as ``{"list": [...]}``.
+
+    Args:
+        places: First cells of intervals, increasing from 0.
+    """
     if isinstance(places, range):
         return {"range": [places.start, places.stop, places.step]}
     return {"list": list(places)}
 
 
 def _places_from_json(stored: Mapping[str, Any]) -> Places:
-    """Return the first cells that `_places_to_json` wrote, a range or a tuple."""
+    """Return the first cells that `_places_to_json` wrote, a range or a tuple.
+
+    Args:
+        stored: JSON value with ``range`` or ``list``.
+    """
     return range(*stored["range"]) if "range" in stored else tuple(int(place) for place in stored["list"])
 
 
@@ -373,7 +385,13 @@ def _simulate_gaussian(variance: float, shape: tuple[int, ...], generator: np.ra
 
 
 def _invert_by_search(cumulative: FloatArray, shape: tuple[int, ...], generator: np.random.Generator) -> IntArray:
-    """Return the number of entries of `cumulative` that a uniform draw from 0 to `LOOKUP_BOXES` exceeds."""
+    """Return the number of entries of `cumulative` that a uniform draw from 0 to `LOOKUP_BOXES` exceeds.
+
+    Args:
+        cumulative: Increasing cumulative probabilities times `LOOKUP_BOXES`, (outcomes,).
+        shape: Shape of the result.
+        generator: Random numbers of the simulation.
+    """
     return np.searchsorted(cumulative, generator.random(shape) * LOOKUP_BOXES, side="right")
 
 
@@ -436,7 +454,12 @@ class RandomisedAnswers(Protocol):
         """Return answers of the same people, with the counts expected if the true answers had these shares."""
 
     def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
-        """Return the standard deviation of `mean`, for these people or for a population."""
+        """Return the standard deviation of `mean`, for these people or for a population.
+
+        Args:
+            kernel: Kernel value of each pair of cells, (cells, cells).
+            population: Whether sampling of people is included.
+        """
 
 
 class OutputDistribution(ABC):
@@ -483,12 +506,20 @@ class OutputDistribution(ABC):
         return {**self._fields_to_json(), "values": list(values), "total": total}
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the distribution's own fields (`FIELDS`) as JSON, by their names there."""
+        """Return the distribution's own fields (`FIELDS`) as JSON, by their names there.
+
+        Returns:
+            JSON values by name; fields with their default are left out.
+        """
         return STORED.encode_fields(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution of a JSON object that `to_json` wrote."""
+        """Return the distribution of a JSON object that `to_json` wrote.
+
+        Args:
+            stored: JSON object of the release; its values are not read.
+        """
         return STORED.decode_fields(cls, stored)
 
     @classmethod
@@ -503,7 +534,14 @@ class OutputDistribution(ABC):
 
     @classmethod
     def values_from_json(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
-        """Return the values of a stored release and the public number of all records, as stored."""
+        """Return the values of a stored release and the public number of all records, as stored.
+
+        Args:
+            stored: JSON object of the release, with the fields ``values`` and ``total``.
+
+        Returns:
+            The list of integers, and the total, None if it is private; neither is checked.
+        """
         return stored["values"], stored["total"]
 
     def require_type(self, kind: type[Kind]) -> Kind:
@@ -581,7 +619,11 @@ class CountDistribution(OutputDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution of a JSON object that `to_json` wrote."""
+        """Return the distribution of a JSON object that `to_json` wrote.
+
+        Args:
+            stored: JSON object of the release; its values are not read.
+        """
         missing = STORED.decode(Noise | None, stored["missing"])
         return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
 
@@ -680,6 +722,10 @@ class RecentErrors:
         """Store a chunk of simulated errors as the newest one, and drop the oldest ones above the memory limit.
 
         Threads may do so at the same time.
+
+        Args:
+            key: Distribution and state of the generator, as one hashable value.
+            chunk: Errors of the cells, errors of the missing count, and the state of the generator after the draws.
         """
         self._chunks[key] = chunk
         sizes = [cells.nbytes + missing.nbytes for cells, missing, _ in tuple(self._chunks.values())]
@@ -772,13 +818,26 @@ class NoisySums(CountDistribution):
         """
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
-        """Return upper limits of the standard deviations of the estimated first and last cell of a row."""
+        """Return upper limits of the standard deviations of the estimated first and last cell of a row.
+
+        Args:
+            total_is_public: Whether the number of records is public.
+
+        Returns:
+            Limits for the first and for the last cell, in records.
+        """
         variances = self.prefix_variances(total_is_public)[0]
         return sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
         """Return the mean of `prefix_variances` over rows and inner edges; for a single cell, the variance of its
         count.
+
+        Args:
+            total_is_public: Whether the number of records is public.
+
+        Returns:
+            Mean variance, in squared records.
         """
         row = self.prefix_variances(total_is_public)[0]
         return float(row[1]) if self.cells == 1 else float(row[1:-1].mean())
@@ -856,7 +915,12 @@ class NoisySums(CountDistribution):
         return cast("Self", _sum_noises_over_draws(self, releases))
 
     def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Simulate the noise of the released values, (draws, size), in the order of the distribution."""
+        """Simulate the noise of the released values, (draws, size), in the order of the distribution.
+
+        Args:
+            draws: Number of draws.
+            generator: Random numbers of the simulation.
+        """
         return np.concatenate(
             [simulate_noise(noise, (draws, count), generator) for noise, count in self.noises], axis=-1
         )
@@ -919,7 +983,7 @@ class NoisySums(CountDistribution):
         Noises are independent and the estimate is linear, so the variance of a sum of cells is the sum over values of
         its squared entries.
 
-        Arguments:
+        Args:
             total: The argument of `reconstruct`; only whether it is None matters.
 
         Returns:
@@ -961,12 +1025,21 @@ class NoisySums(CountDistribution):
         return bound
 
     def _count_present(self, values: Sequence[int]) -> float | None:
-        """Return the estimated number of records with a value: the sum of all reconstructed cells."""
+        """Return the estimated number of records with a value: the sum of all reconstructed cells.
+
+        Args:
+            values: Released integers, in the order of the distribution.
+        """
         return float(self.reconstruct(np.asarray(values, dtype=np.float64), None)[0].sum())
 
 
 def _sum_noises_over_draws(field: Any, draws: int) -> Any:
-    """Return a distribution, or a part of one, with each noise replaced by the sum of `draws` draws of it."""
+    """Return a distribution, or a part of one, with each noise replaced by the sum of `draws` draws of it.
+
+    Args:
+        field: Distribution, one of its fields, or a tuple of parts; anything without noise is returned as it is.
+        draws: Number of independent draws that are added up.
+    """
     if isinstance(field, Noise):
         return field.sum_over_draws(draws)
     if isinstance(field, tuple) and not hasattr(field, "_fields"):
@@ -1134,7 +1207,11 @@ class ChoiceDistribution(OutputDistribution):
 
     @classmethod
     def values_from_json(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
-        """Return the stored choices, and None because the number of records is not released."""
+        """Return the stored choices, and None because the number of records is not released.
+
+        Args:
+            stored: JSON object of the release, with the choices under `KEY`.
+        """
         return stored[cls.KEY], None
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:

@@ -346,7 +346,12 @@ class ThresholdSums(NoisySums):
         return covariance[:size, :size]
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release under the distribution of the path."""
+        """Return the JSON object of a release under the distribution of the path.
+
+        Args:
+            values: Released integers, in the order of the thresholds.
+            total: Public number of records; None: it is private.
+        """
         return self.path.to_json(values, total)
 
     def _fields_to_json(self) -> dict[str, Any]:
@@ -355,7 +360,11 @@ class ThresholdSums(NoisySums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote, with all thresholds in one row."""
+        """Return the distribution that `to_json` wrote, with all thresholds in one row.
+
+        Args:
+            stored: JSON object of the release.
+        """
         return cls(PathSums.from_json(stored), 1)
 
 

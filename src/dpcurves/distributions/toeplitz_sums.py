@@ -147,7 +147,12 @@ def _number_theoretic_transform(values: Residues, prime: Prime) -> None:
 
 
 def _inverse_transform(values: Residues, prime: Prime) -> None:
-    """Invert `_number_theoretic_transform` in place, from bit-reversed order back to the order of the values."""
+    """Invert `_number_theoretic_transform` in place, from bit-reversed order back to the order of the values.
+
+    Args:
+        values: Residues, (rows, size), size a power of two; replaced by the result.
+        prime: The modulus and a generator of its multiplicative group.
+    """
     modulus = np.uint64(prime.modulus)
     size = values.shape[-1]
     roots = _roots_of_unity(Prime(prime.modulus, pow(prime.generator, -1, prime.modulus)), size)
@@ -169,7 +174,12 @@ def _reduce_sums(sums: Residues, modulus: np.uint64) -> Residues:
 
 
 def _reduce_products(products: Residues, modulus: np.uint64) -> Residues:
-    """Reduce products of two residues; NumPy divides by a scalar by multiplication, three times as fast as modulo."""
+    """Reduce products of two residues; NumPy divides by a scalar by multiplication, three times as fast as modulo.
+
+    Args:
+        products: Products of two residues, which fit in 64 bits.
+        modulus: The prime.
+    """
     return products - products // modulus * modulus
 
 
@@ -186,7 +196,14 @@ def _roots_of_unity(prime: Prime, size: int) -> Residues:
 
 
 def _combine_residues(residues: list[Residues]) -> NDArray[np.object_]:
-    """Return the integers nearest to 0 with these residues (Garner 1959)."""
+    """Return the integers nearest to 0 with these residues (Garner 1959).
+
+    Args:
+        residues: Residues modulo each of `PRIMES`, in their order, arrays of one shape.
+
+    Returns:
+        Python integers of any size, of the same shape.
+    """
     digits: list[Residues] = []
     for prime, residue in zip(PRIMES, residues, strict=True):
         digits.append(_next_digit(digits, residue, prime.modulus))
@@ -270,6 +287,9 @@ class ToeplitzSums(EqualWidthSums):
     def apply_strategy(self, cells: Any) -> list[Any]:
         """Return every row of intervals convolved with the weights, in units of ``2**-bits`` records: one table (rows,
         points).
+
+        Args:
+            cells: Counts of all cells, (rows, cells), as integers.
         """
         return [causal_convolution(sum_over_intervals(cells, self.bounds[:-1]), self.weights)]
 
@@ -317,6 +337,9 @@ class ToeplitzSums(EqualWidthSums):
     def prefix_variances(self, total_is_public: bool) -> FloatArray:
         """Return the exact variance of each prefix estimate, (rows, cells + 1), in squared records; see
         `convolved_variances`.
+
+        Args:
+            total_is_public: Whether the number of records is public, so that the last prefix has no error.
         """
         return np.broadcast_to(convolved_variances(self, total_is_public), (self.rows, self.cells + 1))
 
@@ -363,6 +386,9 @@ class NormalisedSums(ToeplitzSums):
     def apply_strategy(self, cells: Any) -> list[Any]:
         """Return every row of weighted intervals convolved with the weights, in units of ``2**-value_bits`` records:
         one table (rows, points).
+
+        Args:
+            cells: Counts of all cells, (rows, cells), as integers.
         """
         intervals = sum_over_intervals(cells, self.bounds[:-1])
         return [causal_convolution(intervals, self.weights, self.column_weights)]
@@ -561,7 +587,8 @@ def prefix_covariances(
     Args:
         distribution: Distribution of the release.
         total_is_public: True if the number of all records is public; covariances are then conditioned on it.
-        first, second: Numbers of intervals of the two prefixes of each pair, from 0, (n,).
+        first: Number of intervals of the first prefix of each pair, from 0, (n,).
+        second: Number of intervals of the second prefix of each pair, from 0, (n,).
     """
     lag = np.abs(first - second)
     shorter = np.minimum(first, second)
@@ -578,7 +605,11 @@ def prefix_covariances(
 
 
 def total_covariances(distribution: ToeplitzSums) -> FloatArray:
-    """Return covariances of the prefixes of 1, 2, ... intervals with the total of their row, (points,)."""
+    """Return covariances of the prefixes of 1, 2, ... intervals with the total of their row, (points,).
+
+    Args:
+        distribution: Distribution of the noise.
+    """
     return distribution.estimate_prefixes(_weigh_noise_of_row(distribution)) * distribution.variance
 
 
@@ -586,12 +617,19 @@ def total_variance(distribution: ToeplitzSums) -> float:
     """Return the variance of the estimated number of all records, in squared records, if it is not public.
 
     The estimate adds up all rows and the count of missing records, if that was released.
+
+    Args:
+        distribution: Distribution of the noise.
     """
     missing = 0.0 if distribution.missing is None else distribution.missing.variance
     return distribution.rows * float(np.sum(_weigh_noise_of_row(distribution) ** 2)) * distribution.variance + missing
 
 
 def _weigh_noise_of_row(distribution: ToeplitzSums) -> FloatArray:
-    """Return the weights of the noises of a row's values in the estimated total of the row, (points,)."""
+    """Return the weights of the noises of a row's values in the estimated total of the row, (points,).
+
+    Args:
+        distribution: Distribution of the noise.
+    """
     row: FloatArray = distribution.weigh_noise(np.array([0]), np.array([distribution.points]))[0]
     return row

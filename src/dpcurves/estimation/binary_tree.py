@@ -79,7 +79,7 @@ class Layout:
         Intervals that a tiling cuts into many are halved repeatedly; the results are halved as the next tiling allows,
         and the intervals of the last tiling down to single cells.
 
-        Arguments:
+        Args:
             tilings: Bounds of the intervals of each tiling, from coarse to fine, from 0 to the number of cells.
 
         >>> layout = Layout.from_tilings([np.array([0, 3, 6, 9])])
@@ -109,7 +109,7 @@ class Layout:
 
         A node whose other half is empty has the same cells as its half; always the same one of them is returned.
 
-        Arguments:
+        Args:
             bounds: Increasing bounds of the intervals, from 0 to the number of cells: (intervals + 1,).
 
         Raises:
@@ -131,13 +131,21 @@ class Layout:
 
     @cached_property
     def _index(self) -> tuple[IntArray, IntArray]:
-        """Sorted keys of all intervals, and the index of one node for each."""
+        """Sorted keys of all intervals, and the index of one node for each.
+
+        Arrays of one length; nodes without cells are left out.
+        """
         nodes = np.flatnonzero(self.width > 0)
         keys, index = np.unique(self._key(self.begin[nodes], self.width[nodes]), return_index=True)
         return keys, nodes[index]
 
     def _key(self, begin: IntArray, width: IntArray) -> IntArray:
-        """Return an integer that identifies an interval by its first cell and its width, for each interval."""
+        """Return an integer that identifies an interval by its first cell and its width, for each interval.
+
+        Args:
+            begin: First cell of each interval.
+            width: Number of cells of each interval, of the same shape.
+        """
         return begin * (self.cells + 1) + width
 
 
@@ -158,7 +166,11 @@ class _LayoutBuilder:
         self._size = 2
 
     def split_at(self, bounds: IntArray) -> None:
-        """Halve all unfinished nodes that contain several intervals of this tiling, until each contains one."""
+        """Halve all unfinished nodes that contain several intervals of this tiling, until each contains one.
+
+        Args:
+            bounds: Increasing bounds of the tiling, from 0 to the number of cells.
+        """
         nodes, begin, end = self.finest
         first_bound = np.searchsorted(bounds, begin)
         last_bound = np.searchsorted(bounds, end)
@@ -289,7 +301,14 @@ class DyadicLayout(Layout):
         return self.size.bit_length() - 1
 
     def nodes_at_depth(self, depth: int) -> IntArray:
-        """Return the nodes that tile the cells at this depth, from left to right."""
+        """Return the nodes that tile the cells at this depth, from left to right.
+
+        Args:
+            depth: Depth below the root, which has depth 0.
+
+        Returns:
+            Indices of nodes; nodes without cells are left out.
+        """
         level = np.arange(1 << depth, 2 << depth)
         level = level[self.width[level] > 0]
         if self.end_split_depth is None or depth < self.end_split_depth:
@@ -337,7 +356,7 @@ def _halve_around_ends(level: Halving, size: int, width: IntArray) -> list[Halvi
 def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the leaves of the tree that splits only marked nodes, as indices of nodes; they tile the cells.
 
-    Arguments:
+    Args:
         layout: The whole tree.
         split: Whether a node is split, (nodes,). Single cells are never split.
     """
@@ -351,7 +370,12 @@ def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def subtree_maxima(layout: Layout, variance: FloatArray) -> FloatArray:
-    """Return for each node the largest variance in its subtree, the node included: (nodes,)."""
+    """Return for each node the largest variance in its subtree, the node included: (nodes,).
+
+    Args:
+        layout: The tree of intervals.
+        variance: Variance of each node, (nodes,); not changed.
+    """
     largest = variance.copy()
     for parent, left, right, _ in reversed(layout.halvings):
         largest[parent] = np.maximum(largest[parent], np.maximum(largest[left], largest[right]))
@@ -359,7 +383,15 @@ def subtree_maxima(layout: Layout, variance: FloatArray) -> FloatArray:
 
 
 def first_cells_of_nodes(layout: Layout, nodes: IntArray) -> IntArray:
-    """Return the first cells of nodes that tile the cells, in their order."""
+    """Return the first cells of nodes that tile the cells, in their order.
+
+    Args:
+        layout: The tree of intervals.
+        nodes: Indices of nodes that tile the cells, in any order.
+
+    Returns:
+        Increasing numbers of cells, one for each node.
+    """
     return np.sort(layout.begin[nodes])
 
 
@@ -411,7 +443,7 @@ def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
     """Return the boxes after each was halved along its longest side, the lower half before the upper one; single cells
     stay.
 
-    Arguments:
+    Args:
         lower: First cell of each box along each axis, (boxes, axes).
         upper: Cell behind the last one, of the same shape.
 
@@ -435,7 +467,13 @@ def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
 
 def _box_ends(lower: IntArray, upper: IntArray, beyond: int) -> IntArray:
     """Return the bounds of boxes in the order of cells, from 0 to all cells; `beyond` cells outside the table follow
-    as one interval."""
+    as one interval.
+
+    Args:
+        lower: First cell of each box along each axis, (boxes, axes).
+        upper: Cell behind the last one of each box along each axis, of the same shape.
+        beyond: Number of cells outside the table; 0: no further interval.
+    """
     ends = np.append(0, np.cumsum((upper - lower).prod(axis=1)))
     return np.append(ends, ends[-1] + beyond) if beyond else ends
 
@@ -461,7 +499,11 @@ class Measurements:
 
     @classmethod
     def empty(cls, layout: Layout) -> Measurements:
-        """Return measurements before any release: all precisions are 0, except for nodes without cells."""
+        """Return measurements before any release: all precisions are 0, except for nodes without cells.
+
+        Args:
+            layout: The tree of intervals.
+        """
         precision = np.where(layout.width > 0, 0.0, np.inf)
         return cls(layout, precision, np.zeros(layout.nodes), np.zeros(layout.nodes))
 
@@ -471,7 +513,7 @@ def merge_measurements(layout: Layout, releases: Sequence[tuple[IntervalSums, Va
 
     The noises of the releases must be independent. Counts of missing records are ignored.
 
-    Arguments:
+    Args:
         layout: The tree of intervals that may have been measured.
         releases: Distributions of one row over the cells of the layout, with the released values.
 

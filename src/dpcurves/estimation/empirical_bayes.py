@@ -176,7 +176,7 @@ def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: flo
     """Return the log-likelihood of each split, (splits,), if each record falls into the left half with probability
     `share`.
 
-    Arguments:
+    Args:
         splits: Informative splits.
         share: Probability of the left half for each split, (splits,).
         excess: Variance factor over the binomial variance.
@@ -191,7 +191,7 @@ def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: flo
 def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
     """Return the expected squared deviation of splits under given weights of the kinds.
 
-    Arguments:
+    Args:
         splits: Any number of splits.
         weights: Weights of the kinds in each class, (classes, kinds).
         group: Class of each split, (splits,).
@@ -217,7 +217,7 @@ def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[n
 def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Return mean and second moment of the deviation, (splits,) each, if all records lie evenly (the first kind).
 
-    Arguments:
+    Args:
         splits: Any number of splits.
         excess: Variance factor over the binomial variance.
     """
@@ -380,7 +380,12 @@ def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArra
 
 
 def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
-    """Return the mean of the two arrays of `both`, where the second has the weight `trust`."""
+    """Return the mean of the two arrays of `both`, where the second has the weight `trust`.
+
+    Args:
+        both: Two arrays of one shape, (2, ...).
+        trust: Weight of the second, in [0, 1], broadcast to the shape of one array.
+    """
     apart: FloatArray = both[1] - both[0]
     apart *= trust
     apart += both[0]
@@ -424,6 +429,12 @@ def normal_tail(points: FloatArray) -> NormalTail:
 
     >>> normal_tail(np.array([0.0, -40.0])).log_probability.round(3).tolist()
     [-0.693, -804.608]
+
+    Args:
+        points: Numbers in standard deviations, of any shape.
+
+    Returns:
+        Log-probability and hazard, density over probability, of the shape of `points`.
     """
     x = np.abs(points) / np.sqrt(2)
     position = (x - _TURN) / (x + _TURN)
@@ -536,7 +547,12 @@ class DownwardPass(NamedTuple):
 
     @classmethod
     def from_total(cls, layout: Layout, total: float) -> DownwardPass:
-        """Return the pass with the total at the root and no other node estimated."""
+        """Return the pass with the total at the root and no other node estimated.
+
+        Args:
+            layout: The tree of intervals.
+            total: Number of all records; below zero counts as 0.
+        """
         counts, variance, count_variance = np.zeros((3, layout.nodes))
         counts[ROOT] = max(float(total), 0.0)
         return cls(counts, variance, count_variance, np.zeros(layout.nodes, dtype=np.int8))
@@ -656,7 +672,15 @@ class LevelPosterior(NamedTuple):
         return np.array(log_odds)
 
     def log_odds_of_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
-        """Return the log-likelihood ratio of binomial splits over a mixture with the prior weights, (2, kinds)."""
+        """Return the log-likelihood ratio of binomial splits over a mixture with the prior weights, (2, kinds).
+
+        Args:
+            rough: 1 for splits of the rough class, 0 for others, over all splits of the level.
+            prior: Prior weights of the kinds of splits, a row for each class, (2, kinds).
+
+        Returns:
+            Natural logarithm of the ratio, summed over the informative splits.
+        """
         likelihood = self.posterior.likelihood
         mixed = np.take_along_axis(likelihood @ prior.T, rough[self.informative, None].astype(np.intp), axis=1)
         return float(np.sum(np.log(np.maximum(likelihood[:, :1], np.finfo(np.float64).tiny)) - np.log(mixed)))
@@ -689,7 +713,7 @@ def estimate_tree(
     Empirical Bayes (Robbins 1956) along a tree, with a mixture prior of smooth and one-sided splits, and with the tails
     of Laplace noise. Post-processing without randomness; linear in the cells.
 
-    Arguments:
+    Args:
         measurements: Noisy counts of nodes.
         total: Public or estimated number of records. Below 0 it is taken as 0.
         distributions: Distributions that the splits are compared with: see `TreeEstimate.distribution_log_odds`. They
@@ -711,7 +735,7 @@ def reestimate_tree(
     the other half measures both better. So here halves are weighted by how the given estimate splits their parent,
     which is trusted up to `Tuning.variance_inflation` times its variance.
 
-    Arguments:
+    Args:
         measurements: Noisy counts of nodes.
         total: Number of records in the whole tree.
         estimate: Result of `estimate_tree` for the same measurements.
@@ -723,7 +747,12 @@ def reestimate_tree(
     """
 
     def join_halves(below: UpwardEstimate, halving: Halving) -> UpwardEstimate:
-        """Return the estimate of each parent from its halves, weighted by the given estimate of its split."""
+        """Return the estimate of each parent from its halves, weighted by the given estimate of its split.
+
+        Args:
+            below: Estimates of all nodes so far.
+            halving: Nodes and their halves.
+        """
         return _weight_halves(below, halving, estimate)
 
     upward = run_upward_pass(measurements, join_halves)
@@ -747,7 +776,7 @@ def estimate_by_distribution(
 ) -> FloatArray:
     """Return the count of each cell, (cells,), if all splits follow a distribution.
 
-    Arguments:
+    Args:
         layout: Intervals along an axis.
         upward: Result of `run_upward_pass`.
         distribution: Distribution of the splits; the measurements decide the deviations from it.
@@ -885,9 +914,13 @@ def _estimate_by_mixture(
 def run_upward_pass(
     measurements: Measurements, join_halves: Callable[[UpwardEstimate, Halving], UpwardEstimate] | None = None
 ) -> UpwardEstimate:
-    """Return the least-squares estimate of each node from its own count and its halves, which `join_halves` combines
-    (by addition if None). The tree is binary; `distributions.interval_sums` has the pass for levels of any branching
-    factor."""
+    """Return the least-squares estimate of each node from its own count and its halves, which `join_halves` combines.
+    The tree is binary; `distributions.interval_sums` has the pass for levels of any branching factor.
+
+    Args:
+        measurements: Noisy counts of the nodes; not changed.
+        join_halves: Function that estimates each parent from its halves; None: addition.
+    """
     result = UpwardEstimate(
         measurements.precision.copy(), measurements.value.copy(), measurements.fourth_cumulant.copy()
     )

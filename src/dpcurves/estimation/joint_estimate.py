@@ -243,7 +243,12 @@ class JointEstimate:
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], layout: Layout | None = None) -> JointEstimate:
-        """Return the estimate from releases of nested partitions, in the order of the rounds."""
+        """Return the estimate from releases of nested partitions, in the order of the rounds.
+
+        Args:
+            releases: At least one release of counts of the same cells.
+            layout: Binary tree that contains all counted intervals; None: the tree of intervals along one axis.
+        """
         return cls(tuple(Evidence.from_release(release) for release in releases), layout)
 
     @cached_property
@@ -361,7 +366,11 @@ class ConvolvedEstimate:
         )
 
     def _list_prefix_measurements(self) -> Iterator[PrefixMeasurement]:
-        """Yield all measurements of differences of prefixes except the counts of the last round."""
+        """Yield all measurements of differences of prefixes except the counts of the last round.
+
+        Yields:
+            First cell, cell behind the last, measured number of records, and variance of its noise.
+        """
         for evidence in self.earlier_rounds:
             yield from _list_interval_measurements(evidence.interval_sums, evidence.values)
         for distribution, evidence in (
@@ -397,7 +406,11 @@ def combine_rounds(
 
 
 def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
-    """Return the binary tree that contains all counted intervals, any two of which are nested or disjoint."""
+    """Return the binary tree that contains all counted intervals, any two of which are nested or disjoint.
+
+    Args:
+        rounds: Releases of counts of intervals of the same cells, at least one.
+    """
     tilings: list[NDArray[np.int64]] = []
     for evidence in rounds:
         sums = evidence.interval_sums
@@ -416,7 +429,15 @@ def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
 
 
 def _list_interval_measurements(distribution: IntervalSums, values: tuple[int, ...]) -> Iterator[PrefixMeasurement]:
-    """Yield a measurement for each released interval, except on levels with more than 512 intervals."""
+    """Yield a measurement for each released interval, except on levels with more than 512 intervals.
+
+    Args:
+        distribution: Distribution of a single row of interval sums.
+        values: Released integers, in the order of the distribution; a missing count at the end is not read.
+
+    Yields:
+        First cell, cell behind the last, measured number of records, and variance of its noise.
+    """
     offset = 0
     for level in distribution.levels:
         stops = (*level.starts[1:], distribution.cells)

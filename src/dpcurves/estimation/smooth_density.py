@@ -65,7 +65,11 @@ class SmoothPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_distribution(self, layout: Layout) -> PriorDistribution:
-        """Return the prior of the counts of a tree's nodes: shares of the density, and the overdispersion."""
+        """Return the prior of the counts of a tree's nodes: shares of the density, and the overdispersion.
+
+        Args:
+            layout: Tree of intervals of the same cells.
+        """
         return PriorDistribution(
             self.cumulative_shares[layout.begin + layout.width] - self.cumulative_shares[layout.begin],
             self.overdispersion,
@@ -170,7 +174,15 @@ class _WhitenedCounts(NamedTuple):
         return _Fit(coefficients, probabilities, residual, float(log_occam_factor))
 
     def _evaluate(self, coefficients: FloatArray, precision: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return the negative log-posterior (up to a constant), the probabilities of bins, and the residuals."""
+        """Return the negative log-posterior (up to a constant), the probabilities of bins, and the residuals.
+
+        Args:
+            coefficients: Coefficients of the basis functions of the log-density.
+            precision: Prior precision of each coefficient.
+
+        Returns:
+            The negative log-posterior, a number, the probabilities (bins,) and the residuals (counts,).
+        """
         logarithm = self.basis.functions @ coefficients
         probabilities = self.basis.width * np.exp(logarithm - logarithm.max())
         probabilities /= probabilities.sum()
@@ -178,7 +190,15 @@ class _WhitenedCounts(NamedTuple):
         return float(residual @ residual + (precision * coefficients) @ coefficients) / 2, probabilities, residual
 
     def _jacobian(self, probabilities: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives of expected counts by coefficients, and the curvature of the log-posterior."""
+        """Return the derivatives of expected counts by coefficients, and the curvature of the log-posterior.
+
+        Args:
+            probabilities: Probability of each bin, with sum 1.
+            precision: Prior precision of each coefficient.
+
+        Returns:
+            Derivatives (counts, coefficients), and curvature (coefficients, coefficients).
+        """
         functions = self.basis.functions
         jacobian = (self.design * probabilities) @ (functions - probabilities @ functions)
         return jacobian, jacobian.T @ jacobian + np.diag(precision)
@@ -330,7 +350,11 @@ def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: Flo
     """
 
     def log_likelihood(overdispersion: float) -> float:
-        """Return the log-likelihood of the residuals under this variance factor, up to a constant."""
+        """Return the log-likelihood of the residuals under this variance factor, up to a constant.
+
+        Args:
+            overdispersion: Factor of the multinomial covariance, at least 0.
+        """
         root = np.linalg.cholesky(overdispersion * scatter + np.diag(variance))
         whitening = np.linalg.solve(root, residual)
         return float(-whitening @ whitening / 2 - np.log(root.diagonal()).sum())
@@ -343,7 +367,7 @@ def _reweight_variances(
 ) -> FloatArray:
     """Return variances of the Gaussian components of each noise, estimated from residuals.
 
-    Arguments:
+    Args:
         interval_counts: The counts.
         variance: Variances used so far.
         whitening: Matrix that makes noise and scatter of the counts independent with variance 1.
@@ -362,7 +386,12 @@ def _reweight_variances(
 
 
 def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) -> IntervalCounts:
-    """Return counts with independent noise: wide nodes by themselves, narrow nodes with all nodes below them."""
+    """Return counts with independent noise: wide nodes by themselves, narrow nodes with all nodes below them.
+
+    Args:
+        measurements: Noisy counts of the nodes of a tree.
+        upward: Estimates of the nodes from their own counts and all counts below.
+    """
     layout = measurements.layout
     is_wide = layout.width * TUNING.frontier > layout.cells
     is_reached, is_opened = np.zeros((2, layout.nodes), dtype=np.bool_)
@@ -392,7 +421,7 @@ def estimate_cells(
     for each split, relative to the mixture of kinds with weights from the other splits and to even records, and from
     the cost of fitting it. If both are unlikely, `estimate_tree` and `reestimate_tree` give the counts.
 
-    Arguments:
+    Args:
         measurements: Noisy counts of intervals along an axis.
         total: Number of records.
         again: Whether estimates from splits are improved by `reestimate_tree`, along slopes if cells are even.

@@ -351,6 +351,11 @@ def _project_monotone(cells: FloatArray) -> FloatArray:
 
 
 def _log_likelihood(values: FloatArray, covariance: FloatArray) -> float:
-    """Return the log-likelihood of normal values with mean zero, up to a constant."""
+    """Return the log-likelihood of normal values with mean zero, up to a constant.
+
+    Args:
+        values: Normal values, (values,).
+        covariance: Their covariance, (values, values), positive definite.
+    """
     _, log_determinant = np.linalg.slogdet(covariance)
     return float(-(values @ np.linalg.solve(covariance, values) + log_determinant) / 2)

@@ -139,7 +139,11 @@ def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
 
 
 def _describe_inverse(call: Call) -> str:
-    """Return what to write instead of a comparison of a logarithm."""
+    """Return what to write instead of a comparison of a logarithm.
+
+    Args:
+        call: Call of a logarithm.
+    """
     return f"{format_expression(call.arguments[0])} itself with a number"
 
 
@@ -226,6 +230,10 @@ class _TypeChecker:
     def _check_column(self, node: ColumnName, expected: ValueType | None) -> Checked:
         """Return a column with its declared type, or with the expected type if none is declared.
 
+        Args:
+            node: Name of the column, as in the text.
+            expected: Type that the surrounding expression expects; None: any, and then a column without a type is text.
+
         Raises:
             ValueError: the table has no column of this name.
         """
@@ -241,7 +249,15 @@ class _TypeChecker:
         return Checked("column", (expected or TEXT) if declared is FIELD else declared, value=node.name)
 
     def _check_signature(self, node: Call, signature: Signature) -> Checked:
-        """Return a call of a function whose arguments have one type each."""
+        """Return a call of a function whose arguments have one type each.
+
+        Args:
+            node: The call.
+            signature: Types of the arguments and of the value.
+
+        Raises:
+            ValueError: the number or a type of the arguments is wrong.
+        """
         types = signature.arguments
         if not len(types) - signature.optional <= len(node.arguments) <= len(types):
             self._refuse(node, f"{node.function} takes {len(types)} argument{'s' if len(types) > 1 else ''}")
@@ -251,7 +267,15 @@ class _TypeChecker:
         return Checked(node.function, signature.type, arguments)
 
     def _require_literals(self, node: Call, start: int) -> None:
-        """Refuse arguments that are no public values, where a column would make work depend on other columns' sizes."""
+        """Refuse arguments that are no public values, where a column would make work depend on other columns' sizes.
+
+        Args:
+            node: The call.
+            start: Index of the first argument that must be a value.
+
+        Raises:
+            ValueError: a later argument is a column or NULL, or a number that is not whole or not from 1 to 2**20.
+        """
         for argument in node.arguments[start:]:
             if not isinstance(argument, Literal) or argument.value is None:
                 self._refuse(node, "after the text, values are needed, as in substr(code, 1, 3)")
@@ -296,7 +320,14 @@ class _TypeChecker:
 
     @staticmethod
     def _values_of(node: Call) -> tuple[Node, ...]:
-        """Return the arguments of a call that are its possible values or are compared with them."""
+        """Return the arguments of a call that are its possible values or are compared with them.
+
+        Args:
+            node: The call.
+
+        Returns:
+            Nodes in the order of the text; of CASE the results without the conditions.
+        """
         if node.function == "case":
             return (*node.arguments[1:-1:2], node.arguments[-1])
         return node.arguments
@@ -331,7 +362,14 @@ class _TypeChecker:
         return Checked(name, TRUTH if is_comparison else common, checked)
 
     def _require_listed(self, node: Call) -> None:
-        """Refuse IN of anything but public values."""
+        """Refuse IN of anything but public values.
+
+        Args:
+            node: The call of IN; its first argument may be anything.
+
+        Raises:
+            ValueError: an entry of the list is not a value.
+        """
         for argument in node.arguments[1:]:
             if not isinstance(argument, Literal):
                 self._refuse(node, "IN takes a list of values, as in region IN ('north', 'south')")
@@ -356,21 +394,41 @@ class _TypeChecker:
         return Checked("case", common, checked)
 
     def _check_is_null(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return the checked IS NULL of a value of any type."""
+        """Return the checked IS NULL of a value of any type.
+
+        Args:
+            node: The call.
+            expected: Not used: the result is a truth value.
+        """
         return Checked("is_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_is_not_null(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return IS NOT NULL of a value of any type."""
+        """Return IS NOT NULL of a value of any type.
+
+        Args:
+            node: The call.
+            expected: Not used: the result is a truth value.
+        """
         return Checked("is_not_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_sub(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a difference of numbers, or of two dates in days."""
+        """Check a difference of numbers, or of two dates in days.
+
+        Args:
+            node: The call.
+            expected: Not used: the result is a number.
+        """
         if DATE in (self._declared_type(argument) for argument in node.arguments):
             return Checked("diff_day", NUMBER, tuple(self.check(argument, DATE) for argument in node.arguments[::-1]))
         return Checked("sub", NUMBER, tuple(self.check(argument, NUMBER) for argument in node.arguments))
 
     def _check_to_number(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a cast to a number: a number, true or false, a field, or a text that spells a decimal number."""
+        """Check a cast to a number: a number, true or false, a field, or a text that spells a decimal number.
+
+        Args:
+            node: The call.
+            expected: Not used: the result is a number.
+        """
         (argument,) = node.arguments
         kind = self._declared_type(argument)
         if kind in {NUMBER, TRUTH, None}:
@@ -378,11 +436,24 @@ class _TypeChecker:
         return Checked("to_number", NUMBER, (self.check(argument, TEXT),))
 
     def _check_to_text(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a cast to text, which fields and texts alone have on all engines alike."""
+        """Check a cast to text, which fields and texts alone have on all engines alike.
+
+        Args:
+            node: The call.
+            expected: Not used: the result is a text.
+
+        Raises:
+            ValueError: the argument is of another type.
+        """
         return self.check(node.arguments[0], TEXT)
 
     def _check_to_date(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a cast to a date: a date, a timestamp, or a field or text as in 2024-01-31."""
+        """Check a cast to a date: a date, a timestamp, or a field or text as in 2024-01-31.
+
+        Args:
+            node: The call.
+            expected: Not used: the result is a date.
+        """
         (argument,) = node.arguments
         kind = self._declared_type(argument)
         if kind is TEXT:

@@ -63,7 +63,11 @@ class _DuckDBCompiler(LayeredCompiler):
     """Compiles to SQL of DuckDB."""
 
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public value."""
+        """Return the SQL of a public value.
+
+        Args:
+            checked: Node of a literal.
+        """
         return _literal(checked)
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
@@ -116,7 +120,11 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
 
 
 def _literal(checked: Checked) -> str:
-    """Return the SQL of a public value: NULL, a truth value, a text or a number, which is written as DOUBLE."""
+    """Return the SQL of a public value: NULL, a truth value, a text or a number, which is written as DOUBLE.
+
+    Args:
+        checked: Node of a literal.
+    """
     value = checked.value
     if value is None:
         return f"CAST(NULL AS {SQL_TYPES[checked.type]})"

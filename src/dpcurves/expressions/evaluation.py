@@ -135,6 +135,9 @@ def fold_constants(checked: Checked) -> Checked:
 
     Some databases evaluate such a part when they plan a query, even in a branch that no row takes, where it could raise
     an error. Timestamps stay as they are: no operation on them raises one.
+
+    Args:
+        checked: The lowered expression.
     """
     folded: dict[int, tuple[Checked, Checked]] = {}
 
@@ -150,7 +153,11 @@ def fold_constants(checked: Checked) -> Checked:
 
 
 def _fold_literals(checked: Checked) -> Checked:
-    """Return a literal for an operation on literals alone; other nodes are returned unchanged."""
+    """Return a literal for an operation on literals alone; other nodes are returned unchanged.
+
+    Args:
+        checked: Node whose arguments were folded already.
+    """
     is_constant = checked.arguments and all(part.function == "literal" for part in checked.arguments)
     if not is_constant or checked.type is ValueType.MOMENT:
         return checked
@@ -193,13 +200,27 @@ class _Evaluation:
         self.values: dict[int, tuple[Checked, Array]] = {}
 
     def evaluate(self, checked: Checked) -> Array:
-        """Return the value of a node in each row, computed once per node."""
+        """Return the value of a node in each row, computed once per node.
+
+        Args:
+            checked: Node of the expression.
+
+        Returns:
+            Array with one entry per row; see `Array`.
+        """
         if id(checked) not in self.values:
             self.values[id(checked)] = checked, self._evaluate(checked)
         return self.values[id(checked)][1]
 
     def read_column(self, checked: Checked) -> Array:
-        """Return the values of the column that a checked node names, one per row of the batch."""
+        """Return the values of the column that a checked node names, one per row of the batch.
+
+        Args:
+            checked: Node of a column.
+
+        Returns:
+            Array of shape ``(rows,)``, as it was passed in.
+        """
         return self.columns[str(checked.value)]
 
     def _evaluate(self, checked: Checked) -> Array:
@@ -298,7 +319,14 @@ def _read_field_text(value: Any) -> str | None:
 
 
 def _read_field_days(value: Any) -> float | None:
-    """Return the days since 1970-01-01 of a date, of a time in UTC, or of a text as in 2024-01-31."""
+    """Return the days since 1970-01-01 of a date, of a time in UTC, or of a text as in 2024-01-31.
+
+    Args:
+        value: Value of a field.
+
+    Returns:
+        Days, or None for other values and texts.
+    """
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     if isinstance(value, datetime):
@@ -316,30 +344,58 @@ FIELD_READERS: Mapping[ValueType, Callable[[Any], float | str | None]] = Mapping
 
 
 def _is_null(values: Array) -> Array:
-    """Return booleans: True where a value is NULL."""
+    """Return booleans: True where a value is NULL.
+
+    Args:
+        values: Values of a column, (rows,); NULL is None, NaN or `NO_MOMENT`.
+    """
     if values.dtype == object:
         return np.array([value is None for value in values], dtype=bool)
     return np.isnan(values) if values.dtype.kind == "f" else values == NO_MOMENT
 
 
 def _finite(values: Array) -> Array:
-    """Return the numbers with NULL, which is NaN, in place of infinite ones."""
+    """Return the numbers with NULL, which is NaN, in place of infinite ones.
+
+    Args:
+        values: Numbers, (rows,).
+    """
     return np.where(np.isfinite(values), values, np.nan)
 
 
 def _round(values: FloatArray) -> Array:
-    """Round to whole numbers, halves away from zero."""
+    """Round to whole numbers, halves away from zero.
+
+    Args:
+        values: Numbers, (rows,); NaN stays.
+    """
     whole = np.trunc(values)
     return whole + np.copysign(np.abs(values - whole) >= 0.5, values)
 
 
 def _and(left: Array, right: Array) -> Array:
-    """Return the conjunction in three-valued logic."""
+    """Return the conjunction in three-valued logic.
+
+    Args:
+        left: 1, 0 or NaN for NULL, in each row.
+        right: 1, 0 or NaN, in each row.
+
+    Returns:
+        0 where an operand is 0, else NaN where an operand is NaN, else 1.
+    """
     return np.where((left == 0) | (right == 0), 0.0, left * right)
 
 
 def _or(left: Array, right: Array) -> Array:
-    """Return the disjunction in three-valued logic."""
+    """Return the disjunction in three-valued logic.
+
+    Args:
+        left: 1, 0 or NaN for NULL, in each row.
+        right: 1, 0 or NaN, in each row.
+
+    Returns:
+        1 where an operand is 1, else NaN where an operand is NaN, else 0.
+    """
     return np.where((left == 1) | (right == 1), 1.0, np.where(np.isnan(left + right), np.nan, 0.0))
 
 
@@ -379,14 +435,24 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
-    """Apply `function` to each text and return the results; missing texts stay missing."""
+    """Apply `function` to each text and return the results; missing texts stay missing.
+
+    Args:
+        values: Texts, None where missing, (rows,).
+        function: Function of a text.
+    """
     mapped = np.empty(len(values), dtype=object)
     mapped[:] = [None if value is None else function(value) for value in values]
     return mapped
 
 
 def _map_numbers(values: Array, function: Callable[[str], float]) -> Array:
-    """Return a number for each text; NaN for missing ones."""
+    """Return a number for each text; NaN for missing ones.
+
+    Args:
+        values: Texts, None where missing, (rows,).
+        function: Function of a text that returns a number.
+    """
     return np.array([np.nan if value is None else function(value) for value in values], dtype=np.float64)
 
 
@@ -415,7 +481,12 @@ def _substr(values: Array, start: Any, length: Any = None) -> Array:
 
 
 def _starts_with(values: Array, prefix: Any) -> Array:
-    """Return 1 for each text that begins with `prefix`, 0 for other texts, and NULL for missing ones."""
+    """Return 1 for each text that begins with `prefix`, 0 for other texts, and NULL for missing ones.
+
+    Args:
+        values: Texts, None where missing, (rows,).
+        prefix: Beginning of the texts; case matters.
+    """
     return _map_numbers(values, lambda text: float(text.startswith(str(prefix))))
 
 
@@ -423,7 +494,15 @@ TEXT_FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({"substr":
 
 
 def _count_periods(moments: Array, period: int) -> Array:
-    """Return the index of the period, `period` microseconds long, in which each timestamp lies."""
+    """Return the index of the period, `period` microseconds long, in which each timestamp lies.
+
+    Args:
+        moments: Microseconds since the beginning of 1970, `NO_MOMENT` where missing, (rows,).
+        period: Length of a period, in microseconds.
+
+    Returns:
+        Numbers of whole periods since 1970 as doubles, below 0 before, NaN where missing.
+    """
     return np.where(moments == NO_MOMENT, np.nan, np.floor_divide(moments, period).astype(np.float64))
 
 
@@ -438,7 +517,8 @@ def _compare(name: str, left: Array, right: Array) -> Array:
 
     Args:
         name: Name of the comparison, such as ``lt``.
-        left, right: Values, (rows,) each.
+        left: Values, (rows,).
+        right: Values that they are compared with, (rows,).
 
     Returns:
         1.0, 0.0 or NaN (NULL), (rows,).
@@ -468,7 +548,12 @@ def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _between(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return 1 where the first argument is from the second to the third, both included; else 0 or NULL."""
+    """Return 1 where the first argument is from the second to the third, both included; else 0 or NULL.
+
+    Args:
+        arguments: Value, lower and upper bound, in each row.
+        kind: Not used; all functions of arguments take it.
+    """
     value, lower, upper = arguments
     return _and(_compare("ge", value, lower), _compare("le", value, upper))
 
@@ -487,7 +572,12 @@ def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _nullif(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the first argument, with NULL in rows where both arguments are equal."""
+    """Return the first argument, with NULL in rows where both arguments are equal.
+
+    Args:
+        arguments: The value, and what it is compared with, in each row.
+        kind: Not used; all functions of arguments take it.
+    """
     value, other = arguments
     return np.where(_compare("eq", value, other) == 1, _null_of(value), value)
 
@@ -506,7 +596,14 @@ def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _null_of(values: Array) -> Any:
-    """Return the missing value of an array of this type."""
+    """Return the missing value of an array of this type.
+
+    Args:
+        values: Array whose type decides.
+
+    Returns:
+        None for texts, NaN for numbers, `NO_MOMENT` for timestamps.
+    """
     if values.dtype == object:
         return None
     return np.nan if values.dtype.kind == "f" else NO_MOMENT
@@ -526,7 +623,12 @@ ALIKE: Mapping[str, Callable[[Sequence[Array], ValueType], Array]] = MappingProx
 
 
 def _reduce(function: Callable[[Array, Array], Array], arguments: Sequence[Array]) -> Array:
-    """Return the values of a function of two arguments, applied from left to right."""
+    """Return the values of a function of two arguments, applied from left to right.
+
+    Args:
+        function: Function of two arrays.
+        arguments: At least one array, one entry per row.
+    """
     chosen = arguments[0]
     for other in arguments[1:]:
         chosen = function(chosen, other)

@@ -83,7 +83,11 @@ class LayeredCompiler(ABC):
                 self._count_uses(argument, seen)
 
     def _compile(self, checked: Checked) -> _Part:
-        """Return the SQL of a node, compiled once; a node with several uses becomes a named column."""
+        """Return the SQL of a node, compiled once; a node with several uses becomes a named column.
+
+        Args:
+            checked: Node of the expression.
+        """
         if id(checked) not in self._compiled:
             part = _Part(self.write_literal(checked), 0) if checked.function == "literal" else self._nest(checked)
             self._compiled[id(checked)] = checked, self._name_part(part) if self._uses[id(checked)] > 1 else part
@@ -111,7 +115,11 @@ class LayeredCompiler(ABC):
         return _Part(sql, layer, 1 + max((part.nesting for part in parts), default=0))
 
     def _name_part(self, part: _Part) -> _Part:
-        """Return an operation as a named column of the next layer; names and literals are returned unchanged."""
+        """Return an operation as a named column of the next layer; names and literals are returned unchanged.
+
+        Args:
+            part: SQL of the part.
+        """
         return _Part(self._name(part.layer, part.sql), part.layer + 1) if part.nesting else part
 
     def _name(self, layer: int, sql: str) -> str:

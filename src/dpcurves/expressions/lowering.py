@@ -61,13 +61,20 @@ class _Lowering:
     def lower(self, checked: Checked) -> Checked:
         """Return an equal expression in simpler operations. Each node is rewritten once, so repeated parts stay one
         object.
+
+        Args:
+            checked: The node, with its type.
         """
         if id(checked) not in self.lowered:
             self.lowered[id(checked)] = checked, self._lower(checked)
         return self.lowered[id(checked)][1]
 
     def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911
-        """Return a node rewritten in simpler operations; `lower` calls this once for each node."""
+        """Return a node rewritten in simpler operations; `lower` calls this once for each node.
+
+        Args:
+            checked: The node, with its type.
+        """
         name, value = checked.function, checked.value
         if name == "literal" and isinstance(value, date):
             return _number((value - EPOCH).days)
@@ -186,7 +193,11 @@ def _days_from_civil(year: Checked, month: Checked) -> Checked:
 
 
 def _number(value: float) -> Checked:
-    """Return a public number as an expression."""
+    """Return a public number as an expression.
+
+    Args:
+        value: The number.
+    """
     return Checked("literal", NUMBER, value=float(value))
 
 
@@ -199,22 +210,42 @@ def _shift(day: Checked, number: float) -> Checked:
 
 
 def _add_nodes(left: Checked, right: Checked) -> Checked:
-    """Return an expression for the sum of two whole numbers."""
+    """Return an expression for the sum of two whole numbers.
+
+    Args:
+        left: Expression of a whole number.
+        right: Expression of a whole number.
+    """
     return Checked("whole_add", NUMBER, (left, right))
 
 
 def _add(left: Checked, number: float) -> Checked:
-    """Return an expression for the sum of a whole number and the public number `number`."""
+    """Return an expression for the sum of a whole number and the public number `number`.
+
+    Args:
+        left: Expression of a whole number.
+        number: A whole number, which may be below zero.
+    """
     return _add_nodes(left, _number(number))
 
 
 def _sub(left: Checked, right: Checked) -> Checked:
-    """Return an expression for the difference of two whole numbers."""
+    """Return an expression for the difference of two whole numbers.
+
+    Args:
+        left: Expression of a whole number.
+        right: Expression of the whole number that is subtracted.
+    """
     return Checked("whole_sub", NUMBER, (left, right))
 
 
 def _mul(left: Checked, number: float) -> Checked:
-    """Return an expression for the product of a whole number and the public number `number`."""
+    """Return an expression for the product of a whole number and the public number `number`.
+
+    Args:
+        left: Expression of a whole number.
+        number: A whole number.
+    """
     return Checked("whole_mul", NUMBER, (left, _number(number)))
 
 
@@ -222,12 +253,21 @@ def _floor_div(left: Checked, number: float) -> Checked:
     """Return an expression for a whole number divided by the public number `number`, rounded down.
 
     The quotient is exact: numerators are below ``2**45``, so no quotient rounds up to a whole one.
+
+    Args:
+        left: Expression of a whole number.
+        number: A whole number above 0.
     """
     return Checked("whole_div", NUMBER, (left, _number(number)))
 
 
 def _modulo(left: Checked, number: float) -> Checked:
-    """Return an expression for the remainder of a whole number divided by `number`, from 0 to ``number - 1``."""
+    """Return an expression for the remainder of a whole number divided by `number`, from 0 to ``number - 1``.
+
+    Args:
+        left: Expression of a whole number.
+        number: A whole number above 0.
+    """
     return _sub(left, _mul(_floor_div(left, number), number))
 
 

@@ -275,7 +275,14 @@ class _Parser:
         return Call("in", (value, *listed))
 
     def _parse_like(self, value: Node) -> Node:
-        """Parse the pattern of LIKE, and return the test of a prefix."""
+        """Parse the pattern of LIKE, and return the test of a prefix.
+
+        Args:
+            value: Expression on the left of LIKE.
+
+        Raises:
+            ValueError: the pattern is not a text that ends with its only wildcard, ``%``.
+        """
         word = self._next
         pattern = self._parse_text()
         if not pattern.endswith("%") or set(pattern[:-1]) & set("%_\\") or pattern == "%":
@@ -458,7 +465,14 @@ class _Parser:
         return Call(name, (node,))
 
     def _parse_unit(self, units: tuple[str, ...]) -> str:
-        """Parse a unit of dates in quotes and the comma after it; return the unit."""
+        """Parse a unit of dates in quotes and the comma after it; return the unit.
+
+        Args:
+            units: Accepted units in lower case; case in the text is ignored.
+
+        Raises:
+            ValueError: the unit is another one, or no comma follows.
+        """
         word = self._next
         unit = self._parse_text().lower()
         if unit not in units:

@@ -59,7 +59,11 @@ def rename_columns(text: str, names: Mapping[str, str]) -> str:
     """
 
     def rename(node: Node) -> Node:
-        """Return a syntax tree in which columns have their new names."""
+        """Return a syntax tree in which columns have their new names.
+
+        Args:
+            node: Node of the syntax tree.
+        """
         match node:
             case ColumnName():
                 return ColumnName(names.get(node.name, node.name))

@@ -134,7 +134,11 @@ RESERVED = frozenset({
 
 
 def _format_literal(value: float | str | bool | date | None) -> str:
-    """Return the SQL of a literal: NULL, TRUE, a quoted text, a date, or a number that parses to the same double."""
+    """Return the SQL of a literal: NULL, TRUE, a quoted text, a date, or a number that parses to the same double.
+
+    Args:
+        value: Value of the literal; None is NULL.
+    """
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -189,12 +193,26 @@ def walk_nodes(node: Node) -> Iterator[Node]:
 
 
 def find_column_names(node: Node) -> tuple[str, ...]:
-    """Return the names of the columns in an expression, each once, in order."""
+    """Return the names of the columns in an expression, each once, in order.
+
+    Args:
+        node: Root of the syntax tree.
+
+    Returns:
+        Names in the order of their first use; case matters.
+    """
     return tuple(dict.fromkeys(part.name for part in walk_nodes(node) if isinstance(part, ColumnName)))
 
 
 def find_texts(node: Node) -> tuple[str, ...]:
-    """Return the text literals of an expression, which are published with it; each once, in order."""
+    """Return the text literals of an expression, which are published with it; each once, in order.
+
+    Args:
+        node: Root of the syntax tree.
+
+    Returns:
+        Texts without quotes.
+    """
     values = (part.value for part in walk_nodes(node) if isinstance(part, Literal))
     return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
 

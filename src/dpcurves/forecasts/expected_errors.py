@@ -115,7 +115,12 @@ class ForecastKind(NamedTuple):
 
 
 def _fill_grid_column(question: Any, places: FloatArray) -> Table:
-    """Return the question's column, filled with values at positions from 0 to 1 along its grid."""
+    """Return the question's column, filled with values at positions from 0 to 1 along its grid.
+
+    Args:
+        question: Question with `column` and `grid`.
+        places: Positions, (records,).
+    """
     return {question.column: interpolate_grid(question.grid, places)}
 
 
@@ -136,13 +141,26 @@ def fill_class_columns(question: curves.RocQuestion, drawn: tuple[Bits, FloatArr
 
 
 def _fill_probability_columns(question: Any, sample: tuple[Bits, FloatArray]) -> Table:
-    """Return the columns of labels and of scores, which are probabilities."""
+    """Return the columns of labels and of scores, which are probabilities.
+
+    Args:
+        question: Question with `label` and `score`.
+        sample: Classes, 0 or 1, and scores from 0 to 1, (records,) each.
+
+    Returns:
+        Both columns by name.
+    """
     bits, score = sample
     return {**_fill_label_column(question, bits), require_column_name(question.score): score}
 
 
 def _fill_label_column(question: Any, bits: Bits) -> Table:
-    """Return the column of labels: the question's negative class for 0, its positive class for 1."""
+    """Return the column of labels: the question's negative class for 0, its positive class for 1.
+
+    Args:
+        question: Question with `label` and its two classes.
+        bits: Classes, 0 or 1, (records,).
+    """
     values = parse_class_labels(question.label, question.pos_label, question.neg_label).values
     return {question.label: np.array(values)[bits]}
 
@@ -151,19 +169,33 @@ def _fill_bounded_column(question: Any, places: FloatArray) -> Table:
     """Return the question's column, with values at positions from 0 to 1 between its bounds.
 
     A count has no bounds; any values serve there.
+
+    Args:
+        question: Question with `column`, and perhaps `lower` and `upper`.
+        places: Positions, (records,).
     """
     bounds = Grid(getattr(question, "lower", 0.0), getattr(question, "upper", 1.0), cells=1)
     return {question.column: interpolate_grid(bounds, places)}
 
 
 def _fill_category_columns(question: curves.ContingencyQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a contingency table, with categories at positions from 0 to 1 in their lists."""
+    """Return both columns of a contingency table, with categories at positions from 0 to 1 in their lists.
+
+    Args:
+        question: Question with the columns `rows` and `columns`.
+        samples: Positions in the list of each column, (records,) each.
+    """
     sides = zip((question.rows, question.columns), samples, strict=True)
     return {side.column: _values_at_places(side, places) for side, places in sides}
 
 
 def _fill_bar_column(question: curves.BarChartQuestion, places: FloatArray) -> Table:
-    """Return the column of a bar chart, filled with the categories at positions from 0 to 1 in their list."""
+    """Return the column of a bar chart, filled with the categories at positions from 0 to 1 in their list.
+
+    Args:
+        question: Question with the column `by`.
+        places: Positions, (records,).
+    """
     return {question.by.column: _values_at_places(question.by, places)}
 
 
@@ -197,7 +229,12 @@ def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray,
 
 
 def _fill_unit_columns(question: curves.PlaneBoundsQuestion, samples: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a question about bounds in a plane: sampled numbers times each column's unit."""
+    """Return both columns of a question about bounds in a plane: sampled numbers times each column's unit.
+
+    Args:
+        question: Question with both columns and their units.
+        samples: Numbers for each column, (records,) each.
+    """
     axes = question.x, question.y
     return {axis.column: values * axis.unit for axis, values in zip(axes, samples, strict=True)}
 
@@ -236,7 +273,15 @@ def _fill_regression_columns(question: curves.VerifyQuestion, effect_data: Hidde
 
 
 def _values_at_places(column: NumericColumn | Categories, places: FloatArray) -> Any:
-    """Return the values of a column at positions from 0 to 1: numbers between its bounds, or categories in its list."""
+    """Return the values of a column at positions from 0 to 1: numbers between its bounds, or categories in its list.
+
+    Args:
+        column: Column with its bounds or its categories.
+        places: Positions, (records,).
+
+    Returns:
+        Array of shape (records,).
+    """
     if isinstance(column, NumericColumn):
         return column.lower + (column.upper - column.lower) * places
     return np.array(column.values)[np.minimum((places * column.slots).astype(np.int64), column.slots - 1)]
@@ -258,17 +303,31 @@ def require_column_name(column: Any) -> str:
 
 
 def quarter_of_shares(question: Any, size: int) -> float:
-    """Return 0.25, the half width from which the interval of a share is uninformative: it spans half of all shares."""
+    """Return 0.25, the half width from which the interval of a share is uninformative: it spans half of all shares.
+
+    Args:
+        question: Not used.
+        size: Not used.
+    """
     return 0.25
 
 
 def _quarter_of_records(question: Any, size: int) -> float:
-    """Return a quarter of `size`, the half width from which the interval of a count is uninformative."""
+    """Return a quarter of `size`, the half width from which the interval of a count is uninformative.
+
+    Args:
+        question: Not used.
+        size: Number of records.
+    """
     return size / 4
 
 
 def _quarter_of_values(question: Any) -> float:
-    """Return a quarter of the distance between the bounds, from which the interval of a value is uninformative."""
+    """Return a quarter of the distance between the bounds, from which the interval of a value is uninformative.
+
+    Args:
+        question: Question with `lower` and `upper`.
+    """
     return float(question.upper - question.lower) / 4
 
 
@@ -285,9 +344,6 @@ WIDTH_REHEARSALS = 16
 """Rehearsals, of all, whose intervals are computed to forecast a width: few, because widths vary little."""
 MANY_CELLS = 1024
 """Cells above which there are fewer rehearsals by default: one on 10,000 cells takes .1 to .3 CPU seconds."""
-FEW_TABLES = 2
-"""Tables of each distribution on more than `MANY_CELLS` cells, where half as many intervals are computed: opening a
-table and finding a band take most of the time there. The half width of one answer varies by up to a tenth."""
 UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
@@ -641,7 +697,10 @@ class Forecast:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes that name the distributions under which intervals would be uninformative."""
+        """Notes that name the distributions under which intervals would be uninformative.
+
+        At most one note; empty if no interval is uninformative.
+        """
         uninformative = [
             expected.distribution
             for expected in self.expected_errors
@@ -723,7 +782,7 @@ class Forecast:
     def plot(self, distribution: str | None = None, *, ax: Axes | None = None, style: str | None = None) -> Axes:
         """Plot the expected curve for records of one distribution, in the band that a release would have.
 
-        Arguments:
+        Args:
             distribution: Name of a distribution in `expected_errors`; None: the distribution with the widest interval.
             ax: Axes to plot on; None: new axes.
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None: the style of matplotlib.
@@ -779,7 +838,7 @@ def forecast(
 
     Formal guarantees: a function of public facts alone, and of a released curve if one is given (post-processing).
 
-    Arguments:
+    Args:
         question: Any question about records, without `by`, about named columns.
         loss: The loss of the question.
         adjacency: Replace-one or add-remove.
@@ -825,7 +884,9 @@ def forecast(
     size_passes = records is None and not isinstance(like, Mapping)
     rows = count_rows(size, share, size_passes=size_passes, most=MOST_SIMULATED_RECORDS)
     has_many_cells = count_cells(question) > MANY_CELLS
-    most_tables = FEW_TABLES if has_many_cells else MOST_TABLES
+    # On many cells, opening a table and finding a band take most of the time: two tables of each distribution, and half
+    # as many intervals. The half width of one answer varies by up to a tenth.
+    most_tables = 2 if has_many_cells else MOST_TABLES
     tables_per_distribution = 1 if isinstance(like, Mapping) else min(most_tables, count)
     width_answers = distribution_count * kind.width_rehearsals // (2 if has_many_cells else 1)
     expected = []
@@ -979,6 +1040,14 @@ def _build_distribution(
 def _summarise_errors(name: str, results: FloatArray) -> ExpectedError:
     """Return the mean and standard error of simulated errors (first column), and the mean half widths (others) where
     they were computed.
+
+    Args:
+        name: Name of the distribution of records.
+        results: Row for each rehearsal, (rehearsals, 3): the error, then half widths for these records and for the
+            population. Rows whose second entry is NaN have no half widths.
+
+    Returns:
+        The expected error; half widths are NaN if none was computed.
     """
     errors, half_widths = results[:, 0], results[~np.isnan(results[:, 1]), 1:]
     means = half_widths.mean(axis=0).tolist() if len(half_widths) else (nan, nan)

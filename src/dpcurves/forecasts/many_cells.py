@@ -68,7 +68,7 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
     They equal `Histogram.intervals` up to the error of its simulation. For the records themselves, half widths may
     differ by a further half record, because a release rounds its simulated limits to integers.
 
-    Arguments:
+    Args:
         histogram: A histogram for which `has_many_independent_cells` returns True.
         level: Probability with which all intervals together cover the true counts, between 0 and 1.
         population: False: intervals for the counts of these records, so errors are noise alone. True: for the expected
@@ -126,7 +126,11 @@ def make_tail(noise: Noise) -> Tail:
     if noise.family is Family.LAPLACE:
         # with r = exp(-1 / scale), the noise exceeds k >= -1 with probability r**(k + 1) / (1 + r), and is symmetric
         def laplace_tail(numbers: FloatArray) -> FloatArray:
-            """Return the probabilities P(noise > x) of discrete Laplace noise for an array of x, of the same shape."""
+            """Return the probabilities P(noise > x) of discrete Laplace noise for an array of x, of the same shape.
+
+            Args:
+                numbers: Numbers x, of any shape; a fraction counts as the whole number below it.
+            """
             steps = np.floor(numbers) + 1
             one_sided = np.exp(-np.maximum(steps, 1 - steps) / parameter) / (1 + np.exp(-1 / parameter))
             return np.asarray(np.where(steps >= 0.5, one_sided, 1 - one_sided), dtype=np.float64)

@@ -246,6 +246,10 @@ def _uninformative_width(question: curves.WeightedSummaryQuestion, size: int) ->
 
     A mean has the range of the values. A count reaches from 0 to the largest total weight, which is the number of
     records times the cap; the range of a sum is the range of the values times this total.
+
+    Args:
+        question: The question; its statistic decides.
+        size: Number of records.
     """
     value_range = float(question.upper - question.lower)
     largest_total = size * question.weight_cap
@@ -278,7 +282,12 @@ VALUE_RANGE = 999.0
 def _fill_unbounded_column(
     question: AutoRangeCurveQuestion | curves.AutoRangeHistogramQuestion | AutoRangeNumberQuestion, places: FloatArray
 ) -> Table:
-    """Return the column of values from 1 to 1000, for positions from 0 to 1."""
+    """Return the column of values from 1 to 1000, for positions from 0 to 1.
+
+    Args:
+        question: Question with `column`.
+        places: Positions, (records,).
+    """
     return {question.column: 1 + VALUE_RANGE * places}
 
 
@@ -289,6 +298,11 @@ def _rank_error(
 
     The rank error is the distance between the requested share and the interval of shares that the estimate occupies in
     the records: an interval because of ties. The error is 0 if the share lies inside.
+
+    Args:
+        question: Question with `column`.
+        result: The answer.
+        records: Columns of the records by name; NaN is no value.
     """
     values = np.asarray(records[question.column], dtype=np.float64)
     ordered = np.sort(values[~np.isnan(values)])

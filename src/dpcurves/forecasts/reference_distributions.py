@@ -42,12 +42,28 @@ TIED_VALUES = 40
 
 
 def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
-    """Draw positions from a log-normal distribution, clipped to [0, 1]."""
+    """Draw positions from a log-normal distribution, clipped to [0, 1].
+
+    Args:
+        draw: Random numbers of the simulation.
+        size: Number of records.
+
+    Returns:
+        Positions, (size,).
+    """
     return np.clip(draw.lognormal(-2.3, 0.9, size), 0, 1)
 
 
 def _sample_zero_inflated(draw: Generator, size: int) -> FloatArray:
-    """Draw a third of the values at the lower bound, like wages; the others from a long tail, mostly round numbers."""
+    """Draw a third of the values at the lower bound, like wages; the others from a long tail, mostly round numbers.
+
+    Args:
+        draw: Random numbers of the simulation.
+        size: Number of records.
+
+    Returns:
+        Positions in [0, 1], (size,).
+    """
     tail = _sample_long_tail(draw, size)
     heaped = np.where(draw.random(size) < 0.7, np.floor(tail * TIED_VALUES) / TIED_VALUES, tail)
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
@@ -75,7 +91,15 @@ def _pair_sampler(lean: float) -> Points:
     """
 
     def sample_pairs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        """Return two arrays of `size` positions in [0, 1], drawn with `draw`."""
+        """Return two arrays of `size` positions in [0, 1], drawn with `draw`.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
+
+        Returns:
+            Positions along the first and along the second axis, (size,) each.
+        """
         first = draw.beta(1, 2, size)
         return first, lean * first + (1 - lean) * draw.random(size)
 
@@ -83,7 +107,15 @@ def _pair_sampler(lean: float) -> Points:
 
 
 def _sample_mostly_one_pair(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    """Draw two positions that are both 0 in nine of ten records."""
+    """Draw two positions that are both 0 in nine of ten records.
+
+    Args:
+        draw: Random numbers of the simulation.
+        size: Number of records.
+
+    Returns:
+        Positions in [0, 1] along the first and along the second axis, (size,) each.
+    """
     first, second = _pair_sampler(0.3)(draw, size)
     rare = draw.random(size) < 0.1
     return np.where(rare, first, 0.0), np.where(rare, second, 0.0)
@@ -100,7 +132,7 @@ PAIRS = MappingProxyType(
 def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
     """Return a sampler of classes, and of scores that are the probabilities of being positive.
 
-    Arguments:
+    Args:
         positive: Share of positive records.
         apart: Distance of the classes in standard deviations.
         steps: Number of steps to which scores are rounded; 0: no rounding.
@@ -150,7 +182,15 @@ def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _sample_along_line(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-    """Draw points of the unit square near the diagonal, with a long tail along it."""
+    """Draw points of the unit square near the diagonal, with a long tail along it.
+
+    Args:
+        draw: Random numbers of the simulation.
+        size: Number of records.
+
+    Returns:
+        Positions in [0, 1] along the first and along the second axis, (size,) each.
+    """
     across = _sample_long_tail(draw, size)
     return across, np.clip(across + draw.normal(0, 0.05, size), 0, 1)
 
@@ -169,7 +209,15 @@ def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> 
     predictions, in the question's units."""
 
     def sample_residuals(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        """Draw normal predictions, and residuals around them."""
+        """Draw normal predictions, and residuals around them.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
+
+        Returns:
+            Predictions, and residuals in the same unit, (size,) each.
+        """
         predicted = draw.normal(0, 3, size)
         return predicted, spread(draw, predicted)
 
@@ -204,7 +252,15 @@ EFFECTS = MappingProxyType(
 
 
 def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
-    """Return values of a grid at positions from 0 (lower bound) to 1 (upper bound), interpolated by cell index."""
+    """Return values of a grid at positions from 0 (lower bound) to 1 (upper bound), interpolated by cell index.
+
+    Args:
+        grid: The grid.
+        places: Positions, of any shape; those outside [0, 1] are clipped.
+
+    Returns:
+        Values in units of the column, of the same shape.
+    """
     position = np.clip(places, 0, 1) * grid.cells
     cell = np.minimum(position.astype(np.int64), grid.cells - 1)
     left = grid.edge(cell)
@@ -307,7 +363,14 @@ def distribution_from_curve(question: Any, curve: object, needed: str) -> tuple[
 
 
 def normalise_weights(weights: FloatArray) -> FloatArray:
-    """Return nonnegative weights scaled to sum 1; equal shares if all weights are 0."""
+    """Return nonnegative weights scaled to sum 1; equal shares if all weights are 0.
+
+    Args:
+        weights: Weights of any shape; NaN and negative weights count as 0.
+
+    Returns:
+        Array with one axis; several axes are flattened row by row.
+    """
     weights = np.maximum(np.nan_to_num(np.asarray(weights, dtype=np.float64).ravel()), 0.0)
     return weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
 
@@ -329,7 +392,13 @@ def sample_within_cells(edges: FloatArray, values: FloatArray | None, cell: Any,
 
 def _column_distribution(column: str, weights: FloatArray, grid: Grid) -> RecordDistribution:
     """Return the distribution of one column: cells by these weights, and uniform values within them (or the declared
-    values)."""
+    values).
+
+    Args:
+        column: Name of the column.
+        weights: Weight of each cell, with or without the two slots for values outside; negative weights count as 0.
+        grid: The cells.
+    """
     edges = grid.edges
     values = grid.values
     chances = normalise_weights(weights)
@@ -338,7 +407,15 @@ def _column_distribution(column: str, weights: FloatArray, grid: Grid) -> Record
     chances = chances if len(chances) == cells else normalise_weights(chances[1 : 1 + cells])
 
     def sample_column(draw: Generator, size: int) -> Table:
-        """Return `size` independent values of the distribution, under the column's name."""
+        """Return `size` independent values of the distribution, under the column's name.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
+
+        Returns:
+            A table of one column.
+        """
         return {column: sample_within_cells(edges, values, draw.choice(cells, size, p=chances), draw)}
 
     return sample_column
@@ -361,7 +438,15 @@ def _class_distribution(question: Any, counts: FloatArray, grid: Grid) -> tuple[
     edges = grid.edges
 
     def sample_classes(draw: Generator, size: int) -> Table:
-        """Return independent labels and scores of `size` records, under the names of the question's columns."""
+        """Return independent labels and scores of `size` records, under the names of the question's columns.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
+
+        Returns:
+            A table of two columns.
+        """
         bit, slot = np.divmod(draw.choice(2 * slots, size, p=chances), slots)
         inner = slot - int(grid.outside is Outside.APART)
         score = sample_within_cells(edges, grid.values, np.clip(inner, 0, grid.cells - 1), draw)
@@ -373,6 +458,10 @@ def _class_distribution(question: Any, counts: FloatArray, grid: Grid) -> tuple[
 
 def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Contingency) -> RecordDistribution:
     """Return the distribution of pairs of categories in a released table.
+
+    Args:
+        question: Question whose categories are sampled.
+        curve: Released table, in the order of the question's categories.
 
     Raises:
         InvalidArgument: the table has another number of rows or columns than the question.
@@ -388,7 +477,15 @@ def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Conti
         )
 
     def sample_pairs(draw: Generator, size: int) -> Table:
-        """Return `size` independent pairs of categories, under the names of the question's two columns."""
+        """Return `size` independent pairs of categories, under the names of the question's two columns.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
+
+        Returns:
+            A table of two columns.
+        """
         cells = np.divmod(draw.choice(len(chances), size, p=chances), shape[1])
         return {side.column: np.array(side.values)[index] for side, index in zip(sides, cells, strict=True)}
 
@@ -397,6 +494,10 @@ def _pair_distribution(question: curves.ContingencyQuestion, curve: curves.Conti
 
 def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart) -> tuple[RecordDistribution, float]:
     """Return the distribution of the listed categories by a released bar chart, and the number of its records.
+
+    Args:
+        question: Question whose categories are sampled.
+        curve: Released bar chart, in any order.
 
     Returns:
         Function that samples records, and the noisy number of records.
@@ -413,7 +514,15 @@ def _bar_distribution(question: curves.BarChartQuestion, curve: curves.BarChart)
 
     def sample_bars(draw: Generator, size: int) -> Table:
         """Return `size` independent categories, with the bar chart's shares, under the name of the question's
-        column."""
+        column.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
+
+        Returns:
+            A table of one column.
+        """
         return {question.by.column: values[draw.choice(len(values), size, p=chances)]}
 
     return sample_bars, curve.total
@@ -433,7 +542,15 @@ def _point_distribution(question: curves.Histogram2DQuestion, curve: curves.Hist
     across = curve.count.shape[1]
 
     def sample_points(draw: Generator, size: int) -> Table:
-        """Return `size` independent points, under the names of the question's two columns."""
+        """Return `size` independent points, under the names of the question's two columns.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
+
+        Returns:
+            A table of two columns.
+        """
         x, y = np.divmod(draw.choice(len(chances), size, p=chances), across)
         return {
             question.x: sample_within_cells(curve.x_edges, None, x, draw),

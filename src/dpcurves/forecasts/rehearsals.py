@@ -144,7 +144,15 @@ def _cache_counts(records: Records) -> Records:
     cache = dict[Any, Any]()
 
     def look_up(name: str, *arguments: Any) -> Any:
-        """Return the result of a counting method, counted at the first call with these arguments."""
+        """Return the result of a counting method, counted at the first call with these arguments.
+
+        Args:
+            name: Name of the method.
+            arguments: Arguments of the method; sequences are cached as tuples.
+
+        Returns:
+            What the method returned, which callers must not change.
+        """
         key = name, *(tuple(argument) if isinstance(argument, Iterable) else argument for argument in arguments)
         if key not in cache:
             cache[key] = getattr(records, name)(*arguments)
@@ -242,7 +250,8 @@ def verification_error(question: curves.VerifyQuestion, verification: curves.Ver
 
 
 def roc_error(question: Any, curve: curves.ROC | curves.SmoothAuc, records: Columns) -> float:
-    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown.
+    """Return the absolute error of the released area under the ROC curve, against the exact area of the records. If
+    the released area is not known (NaN), return half the width of its interval.
 
     Args:
         question: The question, with its columns and classes.
@@ -282,7 +291,8 @@ def binned_residuals_error(question: Any, curve: curves.BinnedResiduals, records
 
 
 def scores_error(question: Any, scores: curves.Scores, records: Columns) -> float:
-    """Return the absolute error of the area under the ROC curve; half the width of its interval if it is unknown.
+    """Return the absolute error of the released area under the ROC curve, against the exact area of the records. If
+    the released area is not known (NaN), return half the width of its interval.
 
     Args:
         question: The question, with its columns and classes.
@@ -361,22 +371,41 @@ def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
 
 
 def mean_half_width(ends: ArrayLike) -> float:
-    """Return half the mean width of intervals (..., 2), lower and upper endpoint last."""
+    """Return half the mean width of intervals (..., 2), lower and upper endpoint last.
+
+    Args:
+        ends: An interval or several.
+    """
     return float(np.diff(ends, axis=-1).mean()) / 2
 
 
 def number_half_width(summary: curves.Summary, population: bool) -> float:
-    """Return half the width of the interval of the requested number at `LEVEL`."""
+    """Return half the width of the interval of the requested number at `LEVEL`.
+
+    Args:
+        summary: The result.
+        population: Whether the interval is for the population, not for these records.
+    """
     return mean_half_width(summary.interval(LEVEL, population=population))
 
 
 def area_half_width(scores: curves.Scores, population: bool) -> float:
-    """Return half the width of the interval of the area under the curve at `LEVEL`."""
+    """Return half the width of the interval of the area under the curve at `LEVEL`.
+
+    Args:
+        scores: The result.
+        population: Whether the interval is for the population, not for these records.
+    """
     return mean_half_width(scores.interval(curves.Metric.AUC, LEVEL, population=population))
 
 
 def interval_half_width(curve: Any, population: bool) -> float:
-    """Return half the mean width of all intervals of the curve at `LEVEL`."""
+    """Return half the mean width of all intervals of the curve at `LEVEL`.
+
+    Args:
+        curve: Result with `intervals`.
+        population: Whether the intervals are for the population, not for these records.
+    """
     return mean_half_width(curve.intervals(LEVEL, population=population))
 
 
@@ -384,6 +413,10 @@ def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatA
     """Return the simultaneous intervals of a histogram at `LEVEL`, (cells, 2), in records.
 
     Intervals of many cells are computed from tails of distributions (`forecasts.many_cells`), others are simulated.
+
+    Args:
+        histogram: The result.
+        population: Whether the intervals are for the population, not for these records.
     """
     if has_many_independent_cells(histogram):
         return find_intervals(histogram, LEVEL, population)
@@ -391,18 +424,36 @@ def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatA
 
 
 def histogram_half_width(histogram: curves.Histogram, population: bool) -> float:
-    """Return half the mean width of the intervals of all cells at `LEVEL`."""
+    """Return half the mean width of the intervals of all cells at `LEVEL`.
+
+    Args:
+        histogram: The result.
+        population: Whether the intervals are for the population, not for these records.
+    """
     return mean_half_width(histogram_intervals(histogram, population))
 
 
 def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float:
-    """Return half the mean width of the quantiles' intervals, clipped to the grid, in units of the column."""
+    """Return half the mean width of the quantiles' intervals, clipped to the grid, in units of the column.
+
+    Args:
+        quantiles: The result.
+        population: Whether the intervals are for the population, not for these records.
+    """
     x = quantiles.curve.x
     return mean_half_width(np.clip(quantiles.intervals(LEVEL, population=population), x[0], x[-1]))
 
 
 def band_half_widths(curve: Any, population: bool) -> FloatArray:
-    """Return half the width of the curve's band at `LEVEL` at each edge, (edges,)."""
+    """Return half the width of the curve's band at `LEVEL` at each edge, (edges,).
+
+    Args:
+        curve: Result with a band.
+        population: Whether the band is for the population, not for these records.
+
+    Returns:
+        Half widths, in units of the curve.
+    """
     lower, upper = curve.band(LEVEL, population=population)
     return np.asarray(upper - lower) / 2
 
@@ -444,24 +495,47 @@ def residual_plot_error(question: Any, curve: curves.ResidualPlot, records: Colu
 
 
 def _column_values(records: Columns, column: str) -> FloatArray:
-    """Return the values of a column of simulated records as doubles, one per record."""
+    """Return the values of a column of simulated records as doubles, one per record.
+
+    Args:
+        records: Columns of the records by name.
+        column: Name of the column.
+    """
     return np.asarray(records[column], dtype=np.float64)
 
 
 def _scores_and_labels(question: Any, records: Columns) -> tuple[FloatArray, FloatArray]:
-    """Return the scores, and 1 for positive and 0 for other labels, each (records,)."""
+    """Return the scores, and 1 for positive and 0 for other labels, each (records,).
+
+    Args:
+        question: Question with the columns `score` and `label`, and the positive class.
+        records: Columns of the records by name.
+    """
     return _column_values(records, question.score), (np.asarray(records[question.label]) == question.pos_label).astype(
         float
     )
 
 
 def _clip_to_grid(values: FloatArray, grid: Grid) -> FloatArray:
-    """Return the values clipped to the grid, if the grid clips; unchanged otherwise."""
+    """Return the values clipped to the grid, if the grid clips; unchanged otherwise.
+
+    Args:
+        values: Numbers in units of the column.
+        grid: The grid.
+    """
     return np.clip(values, grid.lower, grid.upper) if grid.outside is Outside.CLIPPED else values
 
 
 def _surrounding_edges(values: FloatArray, grid: Grid) -> FloatArray:
-    """Return edges on both sides of each value: the truth is interpolated between them, as the curve is."""
+    """Return edges on both sides of each value: the truth is interpolated between them, as the curve is.
+
+    Args:
+        values: Numbers in units of the column; beyond the grid, its end cell counts.
+        grid: The grid.
+
+    Returns:
+        Increasing edges, each once.
+    """
     cell = np.unique(np.clip(grid.with_outside(Outside.CLIPPED).cell_of(values), 0, grid.cells - 1))
     return np.asarray(grid.edge(np.unique(np.concatenate([cell, cell + 1]))))
 
@@ -514,9 +588,10 @@ def _mean_error(
 ) -> float:
     """Return the mean absolute error of group means, weighted by records.
 
-    Arguments:
+    Args:
         edges: Edges of the groups of scores, (groups + 1,).
-        score, value: Scores and values of the records.
+        score: Score of each record, (records,).
+        value: Value of each record, (records,).
         estimates: Estimated mean of each group; NaN if unknown.
         unknown: Error of an unknown mean.
     """
@@ -530,7 +605,12 @@ def _mean_error(
 
 
 def _mean_corner_error(estimates: FloatArray, truth: FloatArray) -> float:
-    """Return the mean absolute error of the sums below and left of the corners of cells."""
+    """Return the mean absolute error of the sums below and left of the corners of cells.
+
+    Args:
+        estimates: Estimated counts or shares of cells, (columns, rows).
+        truth: Exact counts or shares, of the same shape.
+    """
     return float(np.mean(np.abs(np.cumsum(np.cumsum(estimates - truth, axis=0), axis=1))))
 
 
@@ -544,19 +624,40 @@ def trace_band(curve: Any) -> Traced:
 
 
 def trace_histogram(curve: curves.Histogram) -> Traced:
-    """Return counts at the middles of cells, with their intervals."""
+    """Return counts at the middles of cells, with their intervals.
+
+    Args:
+        curve: The released histogram.
+
+    Returns:
+        Middles in units of the column; counts, lower and upper ends in records; all (cells,).
+    """
     lower, upper = histogram_intervals(curve, False).T
     return (curve.x[:-1] + curve.x[1:]) / 2, curve.count, lower, upper
 
 
 def trace_bars(chart: curves.BarChart) -> Traced:
-    """Return the positions of the categories, from 1, with their counts and the bounds of their intervals."""
+    """Return the positions of the categories, from 1, with their counts and the bounds of their intervals.
+
+    Args:
+        chart: The released bar chart.
+
+    Returns:
+        Positions 1, 2, ...; counts, lower and upper ends in records; all (categories,).
+    """
     lower, upper = chart.intervals(LEVEL).T
     return np.arange(1.0, len(lower) + 1), chart.count, lower, upper
 
 
 def trace_calibration(curve: curves.Calibration) -> Traced:
-    """Return shares of positives at mean scores, with their intervals."""
+    """Return shares of positives at mean scores, with their intervals.
+
+    Args:
+        curve: The released calibration curve.
+
+    Returns:
+        Mean scores; shares of positives, lower and upper ends, in [0, 1]; all (groups,).
+    """
     lower, upper = curve.intervals(LEVEL).T
     return curve.prob_pred, curve.prob_true, lower, upper
 

@@ -158,7 +158,15 @@ def choose_fan_out(side: int, axes: int) -> int:
 
 def _count_levels(side: int, fan: int) -> int:
     """Return the number of levels below the root of a tree of this branching factor, down to single cells of an axis
-    of `side` cells."""
+    of `side` cells.
+
+    Args:
+        side: Number of cells of the axis.
+        fan: Branching factor along the axis, at least 2.
+
+    Returns:
+        At least 1.
+    """
     height = 1
     width = fan
     while width < side:
@@ -168,7 +176,14 @@ def _count_levels(side: int, fan: int) -> int:
 
 
 def _block_levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
-    """Yield the block number of each cell for each level of the hierarchy, from coarse to fine."""
+    """Yield the block number of each cell for each level of the hierarchy, from coarse to fine.
+
+    Args:
+        shape: Number of cells of each axis.
+
+    Yields:
+        Arrays over all cells, (cells,); in the last one each cell is a block.
+    """
     fan = choose_fan_out(max(shape), len(shape))
     height = _count_levels(max(shape), fan)
     for level in range(1, height):
@@ -435,11 +450,19 @@ class _BoxTreeTable:
 
     @property
     def first_blocks(self) -> IntArray:
-        """First positions of the blocks of the first round."""
+        """First positions of the blocks of the first round.
+
+        Positions in the order of the tree, increasing from 0.
+        """
         return self.tree.tilings[self.tree.depth // REFINED.first_level_divisor][:-1]
 
     def build_query(self, starts: IntArray, round_number: int) -> RegionQuery:
-        """Return the query for counts of the boxes that begin at these positions."""
+        """Return the query for counts of the boxes that begin at these positions.
+
+        Args:
+            starts: First positions of the boxes in the order of the tree, increasing from 0.
+            round_number: Number of the round.
+        """
         return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), CountUse.CELLS, round_number)
 
     def estimate_jointly(self, releases: list[Release]) -> JointEstimate:

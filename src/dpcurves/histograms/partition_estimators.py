@@ -391,12 +391,24 @@ def list_candidate_boxes(shape: tuple[int, ...]) -> list[Box]:
 
 
 def box_slices(box: Box) -> tuple[slice, ...]:
-    """Return the slices that select the cells of a box."""
+    """Return the slices that select the cells of a box.
+
+    Args:
+        box: First cell, and cell behind the last one, along each axis.
+
+    Returns:
+        A slice for each axis, to index a table.
+    """
     return tuple(slice(low, high) for low, high in box)
 
 
 def _shift_box(box: Box, shifts: Sequence[int]) -> Box:
-    """Return a box whose bounds on each axis are moved by the shift of that axis, in cells."""
+    """Return a box whose bounds on each axis are moved by the shift of that axis, in cells.
+
+    Args:
+        box: First cell, and cell behind the last one, along each axis.
+        shifts: Number of cells for each axis, which may be below zero.
+    """
     return tuple((low + shift, high + shift) for (low, high), shift in zip(box, shifts, strict=True))
 
 

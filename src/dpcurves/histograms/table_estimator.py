@@ -69,7 +69,7 @@ class Extent:
 
     @property
     def cells(self) -> int:
-        """The number of cells inside all grids."""
+        """Number of cells inside the grids of all axes: the product of their numbers of cells."""
         return prod(self.shape)
 
 
@@ -171,7 +171,14 @@ def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
 
 
 def _inside_mask(axis: Axis | Categories) -> NDArray[np.bool_]:
-    """Return the mask of the slots of an axis that lie inside its grid; all categories do."""
+    """Return the mask of the slots of an axis that lie inside its grid; all categories do.
+
+    Args:
+        axis: A grid or a list of categories.
+
+    Returns:
+        Mask of shape (slots,).
+    """
     inside = np.ones(axis.slots, dtype=np.bool_)
     if isinstance(axis, Axis) and axis.grid.outside is Outside.APART:
         inside[[0, -1]] = False

@@ -141,14 +141,22 @@ def largest_studentised(errors: RealArray, scale: RealArray) -> FloatArray:
 
 
 def split_into_blocks(draws: RealArray) -> Iterator[RealArray]:
-    """Yield views of consecutive draws that fit into the cache of a processor, (rows, points)."""
+    """Yield views of consecutive draws that fit into the cache of a processor, (rows, points).
+
+    Args:
+        draws: Array of shape (draws, points); changes to a view change it.
+    """
     rows = max(2**15 // max(draws.shape[1], 1), 1)  # 2**15 values: a quarter of a megabyte
     for start in range(0, len(draws), rows):
         yield draws[start : start + rows]
 
 
 def is_noisy(scale: RealArray) -> BoolArray:
-    """Return a mask of the points whose standard deviation exceeds the rounding error of an exact point."""
+    """Return a mask of the points whose standard deviation exceeds the rounding error of an exact point.
+
+    Args:
+        scale: Standard deviation of each point, (points,); the largest decides what counts as rounding.
+    """
     return np.asarray(scale > 1e-9 * scale.max(initial=0.0))  # smaller deviations are the rounding of an exact point
 
 
@@ -393,12 +401,25 @@ def quadratic_roots(first: FloatArray | float, half: FloatArray, rest: FloatArra
 
 
 def join_bands(one: Band, other: Band) -> Band:
-    """Return the smallest band that contains both bands, from pointwise lower and upper bounds."""
+    """Return the smallest band that contains both bands, from pointwise lower and upper bounds.
+
+    Args:
+        one: Lower and upper bounds, (points,) each.
+        other: Lower and upper bounds of the same points.
+
+    Returns:
+        Lower and upper bounds, (points,) each.
+    """
     return np.minimum(one[0], other[0]), np.maximum(one[1], other[1])
 
 
 def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return, row by row, the smallest interval that contains both intervals, ``(intervals, 2)``."""
+    """Return, row by row, the smallest interval that contains both intervals, ``(intervals, 2)``.
+
+    Args:
+        one: Lower and upper ends, (intervals, 2).
+        other: Lower and upper ends, of the same shape.
+    """
     return np.stack(join_bands((one[:, 0], one[:, 1]), (other[:, 0], other[:, 1])), axis=1)
 
 
@@ -449,6 +470,10 @@ def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]
+
+    Args:
+        likely: Estimated shares in [0, 1], (points,).
+        units: Number of units of the sample, above 0.
     """
     smallest = min(TUNING.least_units_beyond / units, 0.5)
     inner = np.clip(likely, smallest, 1 - smallest)

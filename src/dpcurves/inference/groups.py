@@ -65,7 +65,10 @@ class GroupCounts:
 
     @property
     def count(self) -> FloatArray:
-        """Number of records of each group, both classes together."""
+        """Number of records of each group, both classes together.
+
+        Shape ``(..., groups)``; noisy counts may be below zero.
+        """
         return self.positive + self.negative
 
     @property
@@ -80,7 +83,10 @@ class GroupCounts:
 
     @property
     def mean(self) -> FloatArray:
-        """Mean prediction of each group, clipped to the score bounds of the group."""
+        """Mean prediction of each group, clipped to the score bounds of the group.
+
+        Shape ``(..., groups)``; a count below 1 counts as 1.
+        """
         return np.clip(self.expected_positives / np.maximum(self.count, 1), self.lower, self.upper)
 
     @property
@@ -103,7 +109,14 @@ class GroupNoise(NamedTuple):
     centred_sum: FloatArray
 
     def residual_sum(self, middle: FloatArray) -> FloatArray:
-        """Return the noise of positives minus expected positives, for groups with these middles."""
+        """Return the noise of positives minus expected positives, for groups with these middles.
+
+        Args:
+            middle: Midpoint of the score bounds of each group, (groups,).
+
+        Returns:
+            Noise of the sum over each group, (draws, groups), in records.
+        """
         return self.positive - middle * (self.positive + self.negative) - self.centred_sum
 
 

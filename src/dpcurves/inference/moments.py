@@ -56,7 +56,8 @@ def find_accepted_ends(excess: Excess, inside: FloatArray, least: FloatArray, mo
     Args:
         excess: Function from numbers (...) to by how much the test rejects them, (...); accepted if not above 0.
         inside: Accepted numbers, (...), from which bisection starts.
-        least, most: Smallest and largest possible numbers, (...). A bound that is accepted is the endpoint.
+        least: Smallest possible numbers, (...), which are the lower endpoints if accepted.
+        most: Largest possible numbers, (...), which are the upper endpoints if accepted.
     """
     return np.stack([_search_end(excess, inside, least), _search_end(excess, inside, most)], axis=-1)
 
@@ -239,7 +240,13 @@ def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray
 
 def _simulate_sampled_positives(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
     """Return simulated sampling errors of the positives of groups of this size, (draws, groups); zero without
-    `normal`."""
+    `normal`.
+
+    Args:
+        size: Number of records of each group, (groups,).
+        share: Share of positives of each group, in [0, 1], (groups,).
+        normal: Standard normal draws, (draws, groups); None: no sampling.
+    """
     return np.zeros(1) if normal is None else _simulate_binomial(size * share, share, normal)
 
 

@@ -165,6 +165,9 @@ def find_heaped_ends(shares: FloatArray) -> tuple[bool, bool]:
 def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
     """Return the levels as an array, after a check that all are between 0 and 1.
 
+    Args:
+        p: A level or several.
+
     Raises:
         ValueError: a level is outside [0, 1].
     """

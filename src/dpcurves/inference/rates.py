@@ -122,6 +122,13 @@ class ClassCounts:
     def may_lack_class(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
         """Return for negatives, and for positives, whether an empty class could explain its count: see
         `may_be_zero`.
+
+        Args:
+            errors: Simulated errors of the counts, (draws, 2, cells).
+            level: Confidence level of the test, between 0 and 1.
+
+        Returns:
+            Two truth values, negatives first.
         """
         negative, positive = may_be_zero(self.unbiased_counts.sum(axis=1), errors.sum(axis=-1), level).tolist()
         return negative, positive
@@ -161,11 +168,19 @@ class QuadraticVariance(NamedTuple):
     quadratic: FloatArray
 
     def evaluate(self, ratio: FloatArray) -> FloatArray:
-        """Return the variance at each ratio, a quadratic function of the ratio, ``(points,)``."""
+        """Return the variance at each ratio, a quadratic function of the ratio, ``(points,)``.
+
+        Args:
+            ratio: Ratio at each point, (points,).
+        """
         return np.asarray(self.constant + ratio * (self.linear + ratio * self.quadratic))
 
     def add(self, other: QuadraticVariance) -> QuadraticVariance:
-        """Return the variance of the sum of two independent errors."""
+        """Return the variance of the sum of two independent errors.
+
+        Args:
+            other: Variance of the other error, at the same points.
+        """
         return QuadraticVariance(*(first + second for first, second in zip(self, other, strict=True)))
 
 
@@ -299,7 +314,15 @@ def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) 
 
 
 def _bands_within(contrasts: Sequence[_Contrast], level: float) -> tuple[Band, ...]:
-    """Return the endpoints of all ratios, whose contrasts stay within a common simulated critical value."""
+    """Return the endpoints of all ratios, whose contrasts stay within a common simulated critical value.
+
+    Args:
+        contrasts: Contrasts of all ratios, from the same draws.
+        level: Probability that all ratios lie within their endpoints at once, between 0 and 1.
+
+    Returns:
+        Lower and upper endpoints of each ratio, in the order of the contrasts.
+    """
     squared_critical_value = upper_quantile(np.max([contrast.largest for contrast in contrasts], axis=0), level) ** 2
     return tuple(contrast.ratio_ends(squared_critical_value) for contrast in contrasts)
 
@@ -366,7 +389,11 @@ class _Contrast:
 
 
 def pin_share_ends(band: Band) -> Band:
-    """Return monotone ends of a share, which are 0 at the first threshold and 1 at the last."""
+    """Return monotone ends of a share, which are 0 at the first threshold and 1 at the last.
+
+    Args:
+        band: Lower and upper ends at each threshold, (points,) each.
+    """
     lower, upper = monotone_hull(*band)
     lower[[0, -1]] = upper[[0, -1]] = 0.0, 1.0
     return lower, upper
@@ -530,7 +557,12 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
 
 
 def _pin_rates(lower: FloatArray, upper: FloatArray) -> Band:
-    """Return monotone bounds of rates in [0, 1]: exactly 0 above the highest threshold, and 1 above the lowest."""
+    """Return monotone bounds of rates in [0, 1]: exactly 0 above the highest threshold, and 1 above the lowest.
+
+    Args:
+        lower: Lower bounds, from the highest threshold to the lowest, (points,).
+        upper: Upper bounds, of the same shape.
+    """
     low, high = monotone_hull(lower, upper)
     low[0], high[0], low[-1], high[-1] = 0.0, 0.0, 1.0, 1.0
     return low, high

@@ -170,5 +170,9 @@ def _shares_below(cells: FloatArray) -> FloatArray:
 
 
 def _total(cells: FloatArray) -> FloatArray:
-    """Return the number of records over the last axis, at least 1: (..., cells) to (...)."""
+    """Return the number of records over the last axis, at least 1: (..., cells) to (...).
+
+    Args:
+        cells: Counts of cells, which may be below zero.
+    """
     return np.asarray(np.maximum(cells.sum(axis=-1), 1.0))

@@ -211,7 +211,12 @@ class QuestionBudget:
 
     @classmethod
     def for_planning(cls, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
-        """Return a budget without a charge, to compute the cost of a question. No ledger knows its grant."""
+        """Return a budget without a charge, to compute the cost of a question. No ledger knows its grant.
+
+        Args:
+            loss: Loss of the whole question.
+            charged_by_round: Whether losses are rounded as a ledger would that charges each round.
+        """
         return cls(Grant("rehearsal", loss, "rehearsal", 0), charged_by_round=charged_by_round)
 
     @classmethod
@@ -364,6 +369,9 @@ class Account:
 
     def require_same(self, other: Account) -> None:
         """Require that an account has the same terms as this account.
+
+        Args:
+            other: The requested account; messages state this account's terms as the existing ones.
 
         Raises:
             ValueError: names the first term that differs.

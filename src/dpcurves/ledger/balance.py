@@ -102,7 +102,11 @@ class Spending(ABC):
         )
 
     def sum_payments(self, chain: Chain) -> int:
-        """Return the sum of all payments from this limit, in billionths of its currency; 0 without payments."""
+        """Return the sum of all payments from this limit, in billionths of its currency; 0 without payments.
+
+        Args:
+            chain: Chain of the ledger, inside a transaction.
+        """
         values = {name: value for name, value in zip(_COLUMNS, self.owner, strict=False) if value}
         return int(chain.connection.execute(_select_sum(self.PAID_IN, tuple(values)), values).scalar_one())
 
@@ -151,7 +155,12 @@ def _update_last(table: Table, number: int) -> Update:
 
 
 def _match_owner(table: Table, owner: Owner) -> list[ColumnElement[bool]]:
-    """Return the SQL conditions that select the rows of an owner in a table."""
+    """Return the SQL conditions that select the rows of an owner in a table.
+
+    Args:
+        table: Database table with columns for the owner.
+        owner: Names of dataset, project and analyst, or the first of them.
+    """
     return [table.c[name] == value for name, value in zip(_COLUMNS, owner, strict=False)]
 
 
@@ -210,6 +219,10 @@ def open_balance(chain: Chain, account: accounts.Account) -> None:
 def find_balance(chain: Chain, dataset: str) -> Balance | None:
     """Return the balance of `dataset`, or None if it has no account.
 
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+        dataset: Name of the dataset in the ledger.
+
     Raises:
         ValueError: the account was changed without the key.
     """
@@ -218,7 +231,14 @@ def find_balance(chain: Chain, dataset: str) -> Balance | None:
 
 
 def all_balances(chain: Chain) -> tuple[Balance, ...]:
-    """Return the balances of all accounts in the order of their creation; empty without accounts."""
+    """Return the balances of all accounts in the order of their creation; empty without accounts.
+
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+
+    Raises:
+        ValueError: an account was changed without the key.
+    """
     return tuple(
         _parse_balance(chain, row) for row in chain.read_rows(ACCOUNTS, select(ACCOUNTS).order_by(ACCOUNTS.c.entry))
     )
@@ -226,6 +246,10 @@ def all_balances(chain: Chain) -> tuple[Balance, ...]:
 
 def require_balance(chain: Chain, dataset: str) -> Balance:
     """Return the spent and remaining budget of a data set's account, authenticated by the key.
+
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+        dataset: Name of the dataset in the ledger.
 
     Raises:
         ValueError: the dataset has no account, or the account was changed without the key.
@@ -241,6 +265,10 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 
 def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
     """Return the balance from a row of the database.
+
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+        row: Row of the accounts.
 
     Raises:
         InvalidArgument: the seal of the spent amount is wrong.
@@ -323,6 +351,13 @@ class AllowanceBalance(Spending):
 def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
     """Return the current allowances of a dataset, each project before its analysts.
 
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+        dataset: Name of the dataset in the ledger.
+
+    Returns:
+        Allowances by name of project, then of analyst; empty without allowances.
+
     Raises:
         ValueError: an allowance was changed without the key.
     """
@@ -332,6 +367,12 @@ def allowances_of(chain: Chain, dataset: str) -> tuple[AllowanceBalance, ...]:
 
 def every_allowance(chain: Chain) -> tuple[AllowanceBalance, ...]:
     """Return all current allowances of the ledger. The rows that they replaced are verified as well.
+
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+
+    Returns:
+        Allowances in the order in which their owners got a first one; empty without allowances.
 
     Raises:
         ValueError: an allowance was changed without the key.
@@ -491,13 +532,28 @@ def _require_parts(
 
 
 def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, AllowanceBalance]:
-    """Return the current allowance of each owner: the last one among the rows of a query."""
+    """Return the current allowance of each owner: the last one among the rows of a query.
+
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+        query: Selects rows of the allowances.
+
+    Returns:
+        The allowance by its owner, a tuple of dataset, project and analyst.
+
+    Raises:
+        ValueError: an allowance was changed without the key.
+    """
     rows = chain.read_rows(ALLOWANCES, query.order_by(ALLOWANCES.c.entry))
     return {balance.owner: balance for balance in (_parse_allowance(chain, row) for row in rows)}
 
 
 def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
     """Return the allowance from a row of the database.
+
+    Args:
+        chain: Chain of the ledger, inside a transaction.
+        row: Row of the allowances.
 
     Raises:
         InvalidArgument: the seal of the spent amount is wrong.

@@ -84,6 +84,10 @@ def link_draft(draft: Path, path: Path) -> bool:
     """Give a draft its final name, unless the name is taken. Return True if it got the name.
 
     A link is made atomically and fails if the name is taken, so no process ever sees a partial file or two files.
+
+    Args:
+        draft: Existing file in the same file system; it stays under its own name, too.
+        path: The final name.
     """
     try:
         os.link(draft, path)
@@ -101,7 +105,12 @@ def flush_names(folder: Path) -> None:
 
 
 def flush(path: Path, mode: int) -> None:
-    """Flush a file or folder to disk, opened with this mode of `os.open`."""
+    """Flush a file or folder to disk, opened with this mode of `os.open`.
+
+    Args:
+        path: The file or folder.
+        mode: Flags of `os.open`, as ``os.O_RDONLY``.
+    """
     descriptor = os.open(path, mode)
     try:
         os.fsync(descriptor)
@@ -255,7 +264,11 @@ UNUSED = "no ledger was opened under this key yet"
 
 
 def is_key_unused(path: Path) -> bool:
-    """Return True if a key file states that no ledger was opened under it yet."""
+    """Return True if a key file states that no ledger was opened under it yet.
+
+    Args:
+        path: Path of the key file; False if it cannot be read.
+    """
     try:
         return path.read_bytes().strip().endswith(UNUSED.encode())
     except OSError:
@@ -264,6 +277,9 @@ def is_key_unused(path: Path) -> bool:
 
 def mark_key_used(path: Path) -> None:
     """Remove the line `UNUSED` from a key file, durably.
+
+    Args:
+        path: Path of the key file.
 
     Raises:
         ValueError: the folder accepts no file.
@@ -285,8 +301,12 @@ def mark_key_used(path: Path) -> None:
 def make_key(path: Path) -> Key:
     """Create a key file that only its owner can read, and return its key. An existing key file stays.
 
+    Args:
+        path: Path of the key file.
+
     Raises:
         ValueError: the folder accepts no file.
+        ValueError: an existing key file cannot be read or has no key.
     """
     write_key(path, generate_key_digits())
     return read_key(path)
@@ -330,12 +350,20 @@ METADATA = sql.MetaData()
 
 
 def _text_columns(*names: str) -> list[sql.Column[str]]:
-    """Return columns of texts with these names; NULL is not allowed."""
+    """Return columns of texts with these names; NULL is not allowed.
+
+    Args:
+        names: Names of the columns, in order.
+    """
     return [sql.Column(name, sql.Text, nullable=False) for name in names]
 
 
 def _integer_columns(*names: str) -> list[sql.Column[int]]:
-    """Return columns of 64-bit integers with these names; NULL is not allowed."""
+    """Return columns of 64-bit integers with these names; NULL is not allowed.
+
+    Args:
+        names: Names of the columns, in order.
+    """
     return [sql.Column(name, sql.BigInteger, nullable=False) for name in names]
 
 
@@ -590,6 +618,10 @@ def acquire_lock(connection: sql.Connection, name: str) -> None:
 
     Statements after it see everything that earlier holders wrote: if several processes create something unless it
     exists, one creates it. (SQLite has a single writer anyway.)
+
+    Args:
+        connection: Connection inside the transaction; only PostgreSQL takes a lock.
+        name: Name of the lock.
     """
     if connection.dialect.name == "postgresql":
         number = int.from_bytes(sha256(b"dpcurves\n" + name.encode()).digest()[:8], signed=True)
@@ -597,7 +629,12 @@ def acquire_lock(connection: sql.Connection, name: str) -> None:
 
 
 def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
-    """Create the missing tables. The lock prevents two processes from creating them at once."""
+    """Create the missing tables. The lock prevents two processes from creating them at once.
+
+    Args:
+        connection: Connection inside the transaction.
+        tables: Tables with their columns; existing ones are not compared.
+    """
     acquire_lock(connection, "tables")
     tables.create_all(connection)
 
@@ -606,7 +643,12 @@ _TABLE_NAMES = sql.text("SELECT name FROM sqlite_master WHERE type = 'table'")
 
 
 def has_tables(connection: sql.Connection, tables: sql.MetaData) -> bool:
-    """Return True if all these tables exist. It only reads, so that a database which cannot be written is served."""
+    """Return True if all these tables exist. It only reads, so that a database which cannot be written is served.
+
+    Args:
+        connection: Connection to the database.
+        tables: Tables whose names are looked up.
+    """
     names = {table.name for table in tables.sorted_tables}
     if connection.dialect.name == "postgresql":
         return all(connection.dialect.has_table(connection, name) for name in names)
@@ -639,7 +681,11 @@ class FileConnection(sqlite3.Connection):
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return the identity (device, inode) of the file at a path, or None if there is no file."""
+    """Return the identity (device, inode) of the file at a path, or None if there is no file.
+
+    Args:
+        path: Path of the file; symbolic links are followed.
+    """
     try:
         status = os.stat(path)
     except OSError:
@@ -675,7 +721,11 @@ def close_when_unused(database: Database) -> Database:
 
 
 def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
-    """Drop connections without closing them: closing in a child process would end them in the parent, too."""
+    """Drop connections without closing them: closing in a child process would end them in the parent, too.
+
+    Args:
+        engine: Weak reference to the engine; nothing happens if it is gone.
+    """
     open_engine = engine()
     if open_engine is not None:
         open_engine.dispose(close=False)
@@ -721,15 +771,29 @@ class Book:
         return key.seal("beginning", self.name)
 
     def fields(self) -> dict[str, SealedValue]:
-        """Return the columns of the book's row except its seal, by name."""
+        """Return the columns of the book's row except its seal, by name.
+
+        Returns:
+            Values by column name.
+        """
         return {name: getattr(self, name) for name in self.__slots__}  # `asdict` copies deeply, in each transaction
 
     def write(self, connection: sql.Connection, key: Key) -> None:
-        """Overwrite the stored book with this book and its seal."""
+        """Overwrite the stored book with this book and its seal.
+
+        Args:
+            connection: Connection inside the transaction.
+            key: Key of the ledger.
+        """
         connection.execute(_WRITE_BOOK, {**self.fields(), "seal": self._seal(key)})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
-        """Create the tables of a ledger and store this book, with its seal, as the first one."""
+        """Create the tables of a ledger and store this book, with its seal, as the first one.
+
+        Args:
+            connection: Connection inside the transaction.
+            key: Key of the ledger.
+        """
         for statement in _creation_statements(connection.dialect):
             connection.exec_driver_sql(statement)
         connection.execute(sql.insert(BOOK), {"id": 1, **self.fields(), "seal": self._seal(key)})
@@ -742,6 +806,10 @@ class Book:
 def read_book(connection: sql.Connection, key: Key) -> Book:
     """Return the ledger's book as it is stored: the sealed head of the hash chain.
 
+    Args:
+        connection: Connection inside the transaction.
+        key: Key of the ledger.
+
     Raises:
         ValueError: the book is missing, under another key, or was changed.
     """
@@ -750,6 +818,10 @@ def read_book(connection: sql.Connection, key: Key) -> Book:
 
 def lock_book(connection: sql.Connection, key: Key) -> Book:
     """Read the book and lock it until this transaction ends. Every writing transaction starts here.
+
+    Args:
+        connection: Connection inside a writing transaction.
+        key: Key of the ledger.
 
     Raises:
         ValueError: the book is missing, under another key, or was changed.
@@ -761,6 +833,9 @@ def lock_book(connection: sql.Connection, key: Key) -> Book:
 
 def require_version(connection: sql.Connection) -> None:
     """Refuse a ledger with an unknown schema version, before its columns are read.
+
+    Args:
+        connection: Connection to the database; a ledger without a version passes.
 
     Raises:
         ValueError: names both versions.
@@ -776,6 +851,10 @@ def require_version(connection: sql.Connection) -> None:
 
 def read_known_book(connection: sql.Connection, key: Key) -> Book:
     """Return the book of a ledger that is opened, after its schema version was checked.
+
+    Args:
+        connection: Connection inside the transaction.
+        key: Key of the ledger.
 
     Raises:
         ValueError: as of `require_version` and `read_book`.
@@ -840,6 +919,10 @@ def _select_by_columns(table: sql.Table, names: tuple[str, ...]) -> sql.Select[A
     """Return the statement for the first row whose columns equal parameters of their names.
 
     Each statement is made once per process: making one takes as long as running it.
+
+    Args:
+        table: Table of entries.
+        names: Names of the columns.
     """
     return sql.select(table).where(*(table.c[name] == sql.bindparam(name) for name in names)).limit(1)
 
@@ -852,7 +935,14 @@ def _insert_into(table: sql.Table) -> sql.Insert:
 
 @lru_cache(maxsize=16)
 def _content_columns(table: sql.Table) -> tuple[str, ...]:
-    """Return the names of the columns that the seal of an entry covers."""
+    """Return the names of the columns that the seal of an entry covers.
+
+    Args:
+        table: Table of entries.
+
+    Returns:
+        Names in the order of the table.
+    """
     return tuple(column.name for column in table.columns if column.name not in SEALED_APART)
 
 
@@ -870,7 +960,12 @@ class Chain:
         return self.book.beginning(self._key)
 
     def append(self, table: sql.Table, **row: SealedValue) -> int:
-        """Append an entry and update the book. Returns the entry number."""
+        """Append an entry and update the book. Returns the entry number.
+
+        Args:
+            table: Table of the entry.
+            row: Value of each column, except the entry number and both seals.
+        """
         self.append_all(table, [row])
         return self.book.entries
 
@@ -891,11 +986,20 @@ class Chain:
         self.book.write(self.connection, self._key)
 
     def is_sealed(self, table: sql.Table, entry: sql.RowMapping) -> bool:
-        """Return True if the seal of the entry matches its content."""
+        """Return True if the seal of the entry matches its content.
+
+        Args:
+            table: Table of the entry.
+            entry: The entry, with all columns of its table.
+        """
         return self._key.is_valid_seal(entry["mac"], *self._list_sealed_values(table, entry))
 
     def require_sealed(self, table: sql.Table, entry: sql.RowMapping) -> None:
         """Require that an entry has a valid seal under this ledger's key.
+
+        Args:
+            table: Table of the entry.
+            entry: The entry, with all columns of its table.
 
         Raises:
             ValueError: names the entry number.
@@ -904,13 +1008,32 @@ class Chain:
             raise make_tampering_error(f"row {entry['entry']} was changed without the key")
 
     def read_rows(self, table: sql.Table, query: sql.Select[Any]) -> Iterator[sql.RowMapping]:
-        """Yield entries of one table. Refuses entries without a valid seal."""
+        """Yield entries of one table. Refuses entries without a valid seal.
+
+        Args:
+            table: Table of the entries.
+            query: Selects all columns of the table.
+
+        Yields:
+            Entries in the order of the query; values by column name.
+
+        Raises:
+            ValueError: the seal of an entry is not valid.
+        """
         for row in self.connection.execute(query).mappings():
             self.require_sealed(table, row)
             yield row
 
     def find_row(self, table: sql.Table, **values: SealedValue) -> sql.RowMapping | None:
-        """Return the first entry whose columns have these values, or None. Refuses an entry without a valid seal."""
+        """Return the first entry whose columns have these values, or None. Refuses an entry without a valid seal.
+
+        Args:
+            table: Table of the entries.
+            values: Value of each column that is compared.
+
+        Raises:
+            ValueError: the seal of the entry is not valid.
+        """
         return self.read_first(table, _select_by_columns(table, tuple(values)), values)
 
     def read_first(
@@ -933,7 +1056,12 @@ class Chain:
         return self._key.seal(*self._list_spending_values(owner, spent))
 
     def has_valid_spending(self, owner: tuple[str, ...], row: sql.RowMapping) -> bool:
-        """Return True if the seal matches the spent amount of an account or an allowance."""
+        """Return True if the seal matches the spent amount of an account or an allowance.
+
+        Args:
+            owner: Dataset, or dataset, project and analyst.
+            row: Row with the columns ``spent`` and ``seal``.
+        """
         return self._key.is_valid_seal(row["seal"], *self._list_spending_values(owner, row["spent"]))
 
     def _list_spending_values(self, owner: tuple[str, ...], spent: int) -> tuple[SealedValue, ...]:

@@ -152,13 +152,24 @@ class HeadCopy:
 
     @staticmethod
     def _path(book: Book, folder: Path) -> Path:
-        """Return the path of the file that holds the head of a ledger, whether or not the file exists."""
+        """Return the path of the file that holds the head of a ledger, whether or not the file exists.
+
+        Args:
+            book: Name and head of the ledger.
+            folder: Folder of all heads.
+        """
         return _find_file(book.name, folder)
 
 
 @lru_cache(maxsize=16)
 def _find_file(name: str, folder: Path) -> Path:
-    """Return the path of the file that holds the head of the ledger with this name. The file's name is a hash of it."""
+    """Return the path of the file that holds the head of the ledger with this name. The file's name is a hash of the
+    ledger's.
+
+    Args:
+        name: Name of the ledger; all its copies have the same name.
+        folder: Folder of all heads.
+    """
     return folder / f"{sha256(f'head of {name}'.encode()).hexdigest()[:32]}.head"
 
 
@@ -169,6 +180,11 @@ _SELECT_SEAL = sql.union_all(
 
 
 def _read_seal(chain: Chain, entry: int) -> str | None:
-    """Return the seal of an entry of any table of the ledger; None if no entry has this number."""
+    """Return the seal of an entry of any table of the ledger; None if no entry has this number.
+
+    Args:
+        chain: Open transaction of the ledger.
+        entry: Number of the entry; entries are numbered through all tables.
+    """
     seal = chain.connection.execute(_SELECT_SEAL, {"entry": entry}).scalars().first()
     return None if seal is None else str(seal)

@@ -107,7 +107,7 @@ class Ledger:
     def open(cls, url: str, key: bytes | None = None) -> Ledger:
         """Open a ledger, or create it if it does not exist.
 
-        Arguments:
+        Args:
             url: ``sqlite:///budget.db`` for a file, ``postgresql+psycopg://user@host/database`` for a server, or
                 ``sqlite://`` for a ledger in the memory of this process. Ledgers in memory end with the process and
                 do not add up, so no cap holds for two of them together.
@@ -173,14 +173,28 @@ class Ledger:
         """
 
         def is_created(chain: Chain) -> bool:
-            """Return True for an existing account, which must have the same terms."""
+            """Return True if the account exists, and require that it has the same terms.
+
+            Args:
+                chain: Open transaction of the ledger.
+
+            Raises:
+                ValueError: the account exists with other terms.
+            """
             balance = balances.find_balance(chain, account.dataset)
             if balance is not None:
                 balance.account.require_same(account)
             return balance is not None
 
         def create_account(chain: Chain) -> None:
-            """Write the account, or require that the existing account has the same terms."""
+            """Write the account, or require that the existing account has the same terms.
+
+            Args:
+                chain: Open transaction of the ledger.
+
+            Raises:
+                ValueError: the account exists with other terms.
+            """
             balance = balances.find_balance(chain, account.dataset)
             if balance is None:
                 balances.open_balance(chain, account)
@@ -199,7 +213,7 @@ class Ledger:
         return self.balance(dataset).account
 
     def accounts(self) -> tuple[Account, ...]:
-        """Return the terms of all datasets in the order of their creation."""
+        """Return the terms of all datasets in the order of their creation; empty for a new ledger."""
         return tuple(balance.account for balance in self._run_read(balances.all_balances))
 
     def charge(
@@ -207,7 +221,7 @@ class Ledger:
     ) -> Grant:  # fmt: skip
         """Spend `loss` once per `request`. A retry returns the first grant. The charge is durable on return.
 
-        Arguments:
+        Args:
             dataset: Dataset whose budget pays.
             loss: Loss of the question. An account in rho converts a pure loss.
             purpose: The question in words, for statements and errors.
@@ -231,7 +245,13 @@ class Ledger:
     ) -> Charged:  # fmt: skip
         """Charge as `charge` does, and return the balance after it, too.
 
-        Arguments:
+        Args:
+            dataset: Name of the dataset that pays.
+            loss: Loss of the question.
+            purpose: The question in words.
+            request: Request id: a second charge under the same one costs nothing.
+            binding: Hash of question, loss and dataset that the request id is bound to.
+            units: Number of units, if it is public; None: it is private.
             is_generated: Whether `request` is a new random name. Then no earlier grant is looked for before the writing
                 transaction, which looks for one again and never charges a request twice.
 
@@ -255,7 +275,7 @@ class Ledger:
         Allowances reserve no part of the cap: if they exceed it in sum, or if the dataset is also charged without a
         project, the budget goes to the first questions.
 
-        Arguments:
+        Args:
             allowance: Replaces the previous allowance. The spent amount carries over.
             rule: Whether the allowances of several projects, or of several analysts, may exceed the whole in sum.
             event: Audit event written in the same transaction; None: no event.
@@ -306,6 +326,10 @@ class Ledger:
 
     def find_member_balance(self, dataset: str, member: Member) -> MemberBalance:
         """Return the remaining budget of an analyst of a project.
+
+        Args:
+            dataset: Name of the dataset.
+            member: The analyst, by project.
 
         Raises:
             ValueError: the account or an allowance is missing, or a row was changed without the key.
@@ -418,6 +442,10 @@ class Ledger:
     def find_grant(self, dataset: str, request: str) -> Grant | None:
         """Return the earlier grant of this request, or None. Reads one row.
 
+        Args:
+            dataset: Name of the dataset.
+            request: Request id.
+
         Raises:
             ValueError: the row was changed without the key.
         """
@@ -501,7 +529,7 @@ class Ledger:
     def verify(self, head: str | None = None) -> verification.VerificationResult:
         """Recompute every seal of the ledger; return the number of rows and the end of the chain.
 
-        Arguments:
+        Args:
             head: Result of an earlier `head`. It also detects an older copy that replaced the ledger.
 
         Raises:
@@ -510,7 +538,14 @@ class Ledger:
         known_head = None if head is None else verification.Head.parse(head)
 
         def verify_chain(chain: Chain) -> verification.VerificationResult:
-            """Verify every entry, and that each stream has its state; return the result."""
+            """Verify every entry, and that each stream has its state; return the result.
+
+            Args:
+                chain: Open transaction of the ledger.
+
+            Raises:
+                ValueError: an entry, an amount or the state of a stream is not as it was written.
+            """
             verified = verification.verify(chain, known_head)
             require_states(chain)
             return verified
@@ -520,13 +555,17 @@ class Ledger:
     def record_event(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
         """Write an audit event and call `work` in one durable transaction; return the result of `work`.
 
-        Arguments:
+        Args:
             event: Event to write.
             work: Function that changes the caller's own tables. An exception rolls back everything.
         """
 
         def record_and_work(chain: Chain) -> Result:
-            """Write the event, then change the caller's tables in the same transaction."""
+            """Write the event, then change the caller's tables in the same transaction; return the result of `work`.
+
+            Args:
+                chain: Open transaction of the ledger.
+            """
             verification.enter_event(chain, event)
             return work(chain.connection)
 
@@ -550,7 +589,7 @@ class Ledger:
     def change_view(self, dataset: str, change: ViewChange) -> None:
         """Store or remove the definition of one view of a dataset, durably, as an entry of the chain.
 
-        Arguments:
+        Args:
             dataset: Dataset whose account the view belongs to.
             change: Is called in the transaction, while no other process can write, with the stored definitions by
                 name; returns the name and the new definition, which is empty to remove the view. An exception that it
@@ -667,10 +706,25 @@ class Ledger:
     def _run_write(self, work: Callable[[Chain], Result], *, may_be_older: bool = False) -> Result:
         """Call `work` in one durable transaction, unless this ledger is an older copy; store the new head outside
         the ledger, too.
+
+        Args:
+            work: Function of the open transaction of the ledger.
+            may_be_older: Whether an older copy of the ledger is accepted; its entries are then not compared with the
+                stored head.
+
+        Returns:
+            The result of `work`, after its entries are committed.
+
+        Raises:
+            ValueError: the ledger is an older copy, or has another entry in the place of its stored head.
         """
 
         def work_on_latest(connection: Connection) -> tuple[Result, Book]:
-            """Call `work` on the locked chain; return its result, and the book after its entries."""
+            """Call `work` on the locked chain; return its result, and the book after its entries.
+
+            Args:
+                connection: Connection inside a writing transaction.
+            """
             chain = Chain(connection, self._key, lock_book(connection, self._key))
             if not may_be_older:
                 self._head_copy.require_not_older(chain)
@@ -696,5 +750,8 @@ class PartMemory:
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
         """Store noisy sums under new names durably; return the stored sums of all names, the only ones that may be
         used. SECRET.
+
+        Args:
+            notes: Noisy sums by name. A name that has a stored sum keeps the stored one.
         """
         return self.ledger.store_notes(self.grant, self.part, notes)

@@ -74,7 +74,9 @@ class WriterQueue:
 
     @contextmanager
     def wait_turn(self) -> Iterator[None]:
-        """Wait until this writer is first in the queue; leave the queue when the context ends."""
+        """Wait until this writer is first in the queue; leave the queue when the context ends. Without a usable queue
+        file, the writer does not wait.
+        """
         position = None
         with suppress(OSError):
             position = _QueuePosition.take_last(self._path)
@@ -164,6 +166,15 @@ class _QueuePosition:
     def _call_lock(self, command: int, kind: int, first: int, end: int) -> int:
         """Lock, release or query the bytes of the numbers from `first` to below `end`; return the lock type that the
         system reports.
+
+        Args:
+            command: ``F_OFD_SETLK`` to lock or release, ``F_OFD_GETLK`` to query.
+            kind: ``F_WRLCK`` for a lock or a query of one, ``F_UNLCK`` for a release.
+            first: First number in the queue.
+            end: Number after the last one.
+
+        Raises:
+            OSError: the lock cannot be set, or another process holds it (`BlockingIOError`).
         """
         # number 0 locks byte 4096: locked bytes are never written
         lock = _LOCK.pack(kind, os.SEEK_SET, 4096 + first, end - first, 0)
@@ -327,7 +338,12 @@ class FileStorage:
         return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, read_engine), _begin_with(_ALONE, write_engine))
 
     def _fill_draft(self, draft: Path, key: chain.Key) -> None:
-        """Create the tables and the book of a new ledger in a draft file."""
+        """Create the tables and the book of a new ledger in a draft file.
+
+        Args:
+            draft: Path of the file, which becomes the ledger when it is renamed.
+            key: Key that seals the entries.
+        """
         self._make_database(draft, _make_unpooled_engine).run_write(partial(chain.Book.from_key(key).create, key=key))
         with closing(_connect(_uri(draft), draft)) as connection:
             # The file keeps this mode, in which readers and the writer never wait for each other. It is set second, so
@@ -392,7 +408,12 @@ def _shared_dialect() -> _SharedDialect:
 
 
 def _make_engine(pool: sql.Pool) -> sql.Engine:
-    """Make an engine over connections made by `_connect`, which need no further set-up."""
+    """Make an engine over connections made by `_connect`, which need no further set-up. All engines share the compiled
+    statements.
+
+    Args:
+        pool: Source of the connections.
+    """
     shared = _shared_dialect()
     return sql.Engine(pool, shared.dialect, shared.url, execution_options={"compiled_cache": shared.statement_cache})
 
@@ -420,12 +441,20 @@ def _make_pooled_engine(connect: Connect) -> sql.Engine:
 
 @lru_cache(maxsize=64)
 def _uri(path: Path) -> str:
-    """Return SQLite's URI of a file, which must exist."""
+    """Return SQLite's URI of a file, which must exist.
+
+    Args:
+        path: Absolute path of the file.
+    """
     return f"{path.as_uri()}?mode=rw"  # does not create a file: a ledger that was moved away is not restarted
 
 
 def _read_only_uri(path: Path) -> str:
-    """Return a URI that also opens a copy on a read-only disk, such as a backup, without SQLite's log beside it."""
+    """Return a URI that also opens a copy on a read-only disk, such as a backup, without SQLite's log beside it.
+
+    Args:
+        path: Absolute path of the file.
+    """
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
         return _uri(path)
     # A log that was left there is part of the database. Without a log, the file is complete.
@@ -438,7 +467,11 @@ def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
 
     @sql.event.listens_for(engine, "begin")
     def _execute_begin(connection: sql.Connection) -> None:
-        """Begin a transaction with the statement."""
+        """Begin a transaction with the statement of the enclosing function.
+
+        Args:
+            connection: Connection without an open transaction.
+        """
         connection.exec_driver_sql(statement)
 
     return engine
@@ -478,6 +511,9 @@ def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connect
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
     """Open a connection for reading.
+
+    Args:
+        path: Absolute path of the SQLite file.
 
     Raises:
         sqlite3.Error: the file cannot be opened.
@@ -544,7 +580,11 @@ class ServerStorage:
         """Do nothing: without its tables, a ledger on a server leaves no trace to compare."""
 
     def create(self, key: chain.Key) -> None:
-        """Create the tables on the server, unless another process has created them."""
+        """Create the tables on the server, unless another process has created them.
+
+        Args:
+            key: Key that seals the entries.
+        """
         self._database.run_write(partial(_create_once, key=key))
 
     def open_database(self) -> chain.Database:
@@ -639,7 +679,11 @@ class Storage(Protocol):
         """Refuse a location whose ledger is missing but whose key exists, because spent losses would be forgotten."""
 
     def create(self, key: chain.Key) -> None:
-        """Create an empty ledger, unless another process was first."""
+        """Create an empty ledger, unless another process was first.
+
+        Args:
+            key: Key that seals the entries.
+        """
 
     def open_database(self) -> chain.Database:
         """Return the database of the ledger, with connections that end with each transaction."""

@@ -165,6 +165,9 @@ def find_time_steps(chain: Chain, grant: Grant, time_steps: range) -> dict[int, 
 def require_states(chain: Chain) -> None:
     """Check the state of every stream of the ledger.
 
+    Args:
+        chain: Open transaction of the ledger.
+
     Raises:
         ValueError: a stream has answers without a state, or a state that does not belong to its last answer.
     """
@@ -268,7 +271,12 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 
 
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
-    """Return the last answered time step of a stream, or None without answers, and the number of its answers."""
+    """Return the last answered time step of a stream, or None without answers, and the number of its answers.
+
+    Args:
+        chain: Open transaction of the ledger.
+        grant: Grant of the stream.
+    """
     values = {"grant": grant.id, "part": TIME_STEP_PART}
     last, count = chain.connection.execute(_COUNT_ANSWERS, values).one()
     return last, count

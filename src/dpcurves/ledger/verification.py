@@ -86,7 +86,11 @@ def attach_open_receipt(request: str) -> Iterator[None]:
 
 @contextmanager
 def _attach_receipt(receipt: Receipt) -> Iterator[None]:
-    """Attach a note to any exception in this block, unless the exception has a receipt already."""
+    """Attach a note to any exception in this block, unless the exception has a receipt already.
+
+    Args:
+        receipt: Note with the request id, under which a retry costs nothing.
+    """
     try:
         yield
     except BaseException as error:
@@ -103,7 +107,11 @@ Condition = Callable[[Connection], object]
 
 
 def accept_always(connection: Connection) -> None:
-    """Accept every charge: the default condition of a charge, without effect."""
+    """Accept every charge: the default condition of a charge, without effect.
+
+    Args:
+        connection: Connection of the charge; without effect.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +151,9 @@ class Charge:
     def find_earlier_grant(self, chain: Chain) -> accounts.Grant | None:
         """Return the grant of an earlier charge under this request, or None.
 
+        Args:
+            chain: Open transaction of the ledger.
+
         Raises:
             ValueError: the request belongs to another question, or the grant was changed without the key.
         """
@@ -158,6 +169,9 @@ class Charge:
     def require_same_units(self, chain: Chain) -> None:
         """Refuse a number of units that differs from earlier questions: the records have changed.
 
+        Args:
+            chain: Open transaction of the ledger.
+
         Raises:
             ValueError: names both numbers, which are public.
         """
@@ -170,7 +184,10 @@ class Charge:
             )
 
     def require_delta(self, chain: Chain) -> None:
-        """Refuse a delta that exceeds the account's remaining delta.
+        """Refuse a delta that exceeds the account's remaining delta. A charge without a delta passes.
+
+        Args:
+            chain: Open transaction of the ledger.
 
         Raises:
             BudgetExceeded: less remains.
@@ -235,6 +252,10 @@ def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | Non
 def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     """Return the seal of a grant's row. Refuses a grant that this ledger did not give.
 
+    Args:
+        chain: Open transaction of the ledger.
+        grant: Proof of payment that a caller presents.
+
     Raises:
         ValueError: the grant is not in the ledger, or was changed without the key.
     """
@@ -266,6 +287,13 @@ def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
 
 def delta_spent(chain: Chain, dataset: str) -> Fraction:
     """Return the sum of the deltas of a dataset's charges (basic composition).
+
+    Args:
+        chain: Open transaction of the ledger.
+        dataset: Name of the dataset.
+
+    Returns:
+        The sum; 0 if no charge has a delta.
 
     Raises:
         ValueError: a row was changed without the key.
@@ -363,7 +391,12 @@ class EventEntry:
 
 
 def enter_event(chain: Chain, event: Event) -> None:
-    """Append an audit event to the ledger, with the present time."""
+    """Append an audit event to the ledger, with the present time.
+
+    Args:
+        chain: Open transaction of the ledger.
+        event: Act of a person or a program, such as opening an account.
+    """
     chain.append(EVENTS, **asdict(event), happened_at=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
@@ -453,6 +486,13 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
     allowed or spent amount, is detected. An older copy of the whole database is detected with a head that was stored
     later: the chain no longer reaches it.
 
+    Args:
+        chain: Open transaction of the ledger.
+        known_head: Head that was stored outside of the database; None: an older copy is not detected.
+
+    Returns:
+        The number of entries and the head, as text.
+
     Raises:
         ValueError: names the changed rows or amount.
     """
@@ -468,6 +508,9 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
 def require_all_rows(chain: Chain) -> None:
     """Refuse a ledger that has lost rows, because their content would be created again.
 
+    Args:
+        chain: Open transaction of the ledger.
+
     Raises:
         ValueError: rows are missing.
     """
@@ -480,6 +523,10 @@ def require_paid(chain: Chain, spending: Spending) -> None:
 
     An older amount may have been restored.
 
+    Args:
+        chain: Open transaction of the ledger.
+        spending: Account or allowance, with its spent amount as stored.
+
     Raises:
         ValueError: names the owner.
     """
@@ -488,6 +535,10 @@ def require_paid(chain: Chain, spending: Spending) -> None:
 
 def require_unbroken(chain: Chain, after: Head) -> None:
     """Refuse a chain that does not lead from an entry to its end: content of a missing entry would be created again.
+
+    Args:
+        chain: Open transaction of the ledger.
+        after: Head whose entry is the last one that is taken as unbroken.
 
     Raises:
         ValueError: names the first entry that is missing or changed.
@@ -594,12 +645,21 @@ _COUNT_ENTRIES = select(*(select(func.count()).select_from(table).scalar_subquer
 
 
 def _count_entries(chain: Chain) -> int:
-    """Return the number of entries in the tables, independently of their numbering."""
+    """Return the number of entries in the tables, independently of their numbering.
+
+    Args:
+        chain: Open transaction of the ledger.
+    """
     return sum(chain.connection.execute(_COUNT_ENTRIES).one())
 
 
 def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
-    """Yield entries with higher numbers in order, reading a few rows of each table at a time."""
+    """Yield entries with higher numbers in order, reading a few rows of each table at a time.
+
+    Args:
+        chain: Open transaction of the ledger.
+        after: Number of an entry; 0: all entries are read.
+    """
     return heapq.merge(
         *(_read_table(chain, table, after) for table in ENTRIES), key=lambda entry: int(entry.row["entry"])
     )

@@ -82,6 +82,9 @@ def _floor_sqrt(value: Fraction) -> Fraction:
     """Return the square root of a nonnegative fraction, rounded down to a multiple of ``2**-40``.
 
     Rounding down keeps a loss that is computed from the root from being exceeded.
+
+    Args:
+        value: Fraction of at least 0.
     """
     # bits: binary digits after the point of square roots, which are rounded down; a lost digit costs a relative 1e-12
     # of the loss
@@ -460,6 +463,11 @@ def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
     """SECRET: return the exact counts of the grid's cells, of shape ``(cells,)``.
 
     Records outside the grid belong to the outermost cells, missing records to none.
+
+    Args:
+        table: Exact counts of a table along one axis, followed by the missing records.
+        grid: Grid of the axis. If records outside are clipped, the outermost cells hold them already; else the table
+            counts them in a cell before the first and one after the last.
     """
     cells = table[:-1].astype(np.int64)
     if grid.outside is Outside.CLIPPED:

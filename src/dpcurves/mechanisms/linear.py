@@ -218,6 +218,13 @@ def l1_distance(query: Query, adjacency: Adjacency) -> Fraction:
     """Return the largest L1 distance of the tables of two neighbours.
 
     Each added or removed record changes the table by at most ``query.per_record_sensitivity``.
+
+    Args:
+        query: Query with the largest amount that a record adds to a cell.
+        adjacency: Definition of neighbours, with the contribution bound.
+
+    Returns:
+        The distance, in units of the table's entries.
     """
     return Fraction(adjacency.l1_sensitivity * query.per_record_sensitivity)
 
@@ -227,6 +234,10 @@ def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
 
     If sums are signed, removed records may take ``-half`` out of the cell to which added records add ``+half``. All
     changes are then in one cell, and the L2 distance is the L1 distance. This cannot happen with counts.
+
+    Args:
+        query: Query with the largest amount that a record adds to a cell.
+        adjacency: Definition of neighbours, with the contribution bound.
     """
     if query.is_signed:
         return l1_distance(query, adjacency) ** 2
@@ -561,9 +572,13 @@ class SubsetCounts(LinearMechanism):
 
 
 def count_sensitivity(adjacency: Adjacency) -> int:
-    """Return the largest change of the number of confirming subsets between neighbours.
+    """Return the largest change of the number of confirming subsets between neighbours: subsets of units in which an
+    estimate lies between given bounds.
 
     It is 1 under add-remove, where one subset changes, and 2 under replace-one, where two may.
+
+    Args:
+        adjacency: Definition of neighbours.
 
     >>> from dpcurves.privacy import EACH_RECORD, ReplaceOne, Unit
     >>> count_sensitivity(AddRemove(Unit("patient", 9))), count_sensitivity(ReplaceOne(EACH_RECORD, 100))

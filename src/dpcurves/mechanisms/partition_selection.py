@@ -154,7 +154,11 @@ class BoundedNoise:
         return noise
 
     def _sample_by_rejection(self, randomness: Randomness) -> int:
-        """Sample one integer: a uniform one within the bound, accepted with probability ``exp(-rate * |x|)``."""
+        """Sample one integer: a uniform one within the bound, accepted with probability ``exp(-rate * |x|)``.
+
+        Args:
+            randomness: Source of random bits.
+        """
         while True:
             noise = randomness.sample_below(2 * self.threshold + 1) - self.threshold
             if sample_bernoulli_exp(self.rate * abs(noise), randomness):
@@ -504,7 +508,16 @@ def find_fewest_units(plan: Plan, letters: int) -> int:
 
 
 def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
-    """Sample `count` different integers from 0 to `bound` - 1, uniformly and without replacement."""
+    """Sample `count` different integers from 0 to `bound` - 1, uniformly and without replacement.
+
+    Args:
+        count: Number of integers, at most `bound`.
+        bound: Number of integers to choose from.
+        randomness: Source of random bits.
+
+    Returns:
+        The integers in the order of their draws.
+    """
     numbers: dict[int, None] = {}
     while len(numbers) < count:
         numbers[randomness.sample_below(bound)] = None

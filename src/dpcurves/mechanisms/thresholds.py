@@ -417,7 +417,15 @@ class PrivTree(QueryMechanism):
         below = cumulate_to_corners(table[:-1].astype(np.int64).reshape(query.shape))
 
         def divide_noisily(boxes: Boxes, depth: int) -> BoolArray:
-            """SECRET: return for each box at this depth whether its noisy score is above zero, so that it is split."""
+            """SECRET: return for each box at this depth whether its noisy score is above zero, so that it is split.
+
+            Args:
+                boxes: Boxes of cells, all at the same depth.
+                depth: Number of splits above the boxes; 0 for the box of all cells.
+
+            Returns:
+                True for each box that is split, of shape ``(boxes,)``.
+            """
             scores = np.maximum(
                 count_from_corners(below, boxes) - growth.threshold - depth * growth.decay, -growth.decay
             )
@@ -553,7 +561,15 @@ def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tupl
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 
     def divide_exactly(boxes: Boxes, depth: int) -> BoolArray:
-        """Return for each box whether it would be split if all records were evenly spread and no noise was added."""
+        """Return for each box whether it would be split if all records were evenly spread and no noise was added.
+
+        Args:
+            boxes: Boxes of cells, all at the same depth.
+            depth: Number of splits above the boxes; 0 for the box of all cells.
+
+        Returns:
+            True for each box that is split, of shape ``(boxes,)``.
+        """
         expected_counts = records * (boxes.width / shape).prod(axis=1)
         divided: BoolArray = expected_counts > growth.threshold + depth * growth.decay
         return divided

@@ -95,7 +95,11 @@ class PerfectTrees:
     total_is_public: bool
 
     def select_trees(self, numbers: NDArray[np.int64]) -> PerfectTrees:
-        """Return the trees with these indices."""
+        """Return the trees with these indices, in this order.
+
+        Args:
+            numbers: Indices of trees, from 0.
+        """
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
     def approximate_errors(self, rounds: int = TUNING.few_rounds) -> FloatArray:
@@ -143,7 +147,9 @@ class PerfectTrees:
 
     @cached_property
     def _children(self) -> FloatArray:
-        """Number of children of a node of the level above, including a child that is cut off."""
+        """Number of children of a node of the level above, including a child that is cut off, of shape ``(trees,
+        levels)``.
+        """
         return np.ceil(self.radices)
 
     @cached_property
@@ -172,6 +178,9 @@ class PerfectTrees:
         """Return the variance of a node's estimate from its own subtree, of shape ``(trees, levels)``.
 
         It is a recursion of inverse-variance means, from the finest level to the coarsest.
+
+        Args:
+            shares: Budget fraction of each level, of shape ``(trees, levels)``.
         """
         combined = shares**-self.power
         for level in range(combined.shape[1] - 2, -1, -1):
@@ -363,7 +372,15 @@ def _level_widths(inner: FloatArray, finest: int) -> FloatArray:
 
 
 def _best_shapes(trees: PerfectTrees, tuning: Tuning) -> Iterator[tuple[float, TreeShape]]:
-    """Generate the best few trees of one depth with their errors; trees with an empty level are left out."""
+    """Generate the best few trees of one depth with their errors; trees with an empty level are left out.
+
+    Args:
+        trees: Candidate trees of one depth.
+        tuning: Numbers that steer the search: rounds of optimisation, and the most trees that are returned.
+
+    Yields:
+        Error and shape of a tree, by increasing error. A level is empty if its budget fraction is below 1/1000.
+    """
     shares = trees.optimise_budget_fractions(tuning.rounds)
     errors = np.where(shares.min(axis=1) * 1000 < 1, np.inf, trees.prefix_errors(shares))
     for index in np.argsort(errors, kind="stable")[: tuning.finalists]:
@@ -390,6 +407,14 @@ def _inner_radices(intervals: float) -> Iterator[Radices]:
 def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]:
     """Generate lists of `middle` and ``middle + 1``, ended by `last`, that leave a first radix of at most
     ``3 * middle``.
+
+    Args:
+        middle: Smaller one of the two radices of the inner levels.
+        last: Radix of the finest level.
+        intervals: Number of leaves that the tree needs at least.
+
+    Yields:
+        Radices of the levels below the first, from coarse to fine.
     """
     depth = 1
     while last * middle**depth < intervals:
@@ -403,6 +428,9 @@ def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]
 def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
     """Return budget fractions in units of 1/1000 that add up to 1: rounded down, then the largest remainders rounded
     up.
+
+    Args:
+        shares: Budget fractions that add up to 1, one for each level.
     """
     thousandths = np.floor(shares * 1000).astype(np.int64)
     order = np.argsort(thousandths - shares * 1000, kind="stable")

@@ -282,7 +282,16 @@ def compute_exact_values(table: ExactTable, query: WaveletQuery, distribution: H
 
 
 def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> list[int]:
-    """SECRET: return one sample of noise per value, in the order of `distribution`."""
+    """SECRET: return one sample of noise per value, in the order of `distribution`.
+
+    Args:
+        distribution: Noises of the values, and the sides of the table.
+        randomness: Source of random bits.
+
+    Returns:
+        Noise of the wavelets of all cells, the last axis fastest; of the count outside the queried cells, if it is
+        released; and of the count of missing records.
+    """
     table_noise = np.empty(distribution.sides, dtype=np.int64)
     for block, noise in zip(distribution.blocks, distribution.noises, strict=True):
         table_noise[block] = sample_noise(noise, table_noise[block].size, randomness).reshape(table_noise[block].shape)
@@ -321,6 +330,11 @@ def _tensor_distribution(query: WaveletQuery, loss: PrivacyLoss, adjacency: Adja
     axis the total has the same factor as the first contrast, in the right half one of at least 1/2, and the contrast
     at most 1/2; so its budget is at least the contrast's budget. For other nodes P includes both, and these budgets are
     at least ``sqrt(1/12)`` and ``sqrt(1/24)``; no other is above ``sqrt(1/8)``.
+
+    Args:
+        query: Wavelets of the queried cells.
+        loss: Loss of all values together. It is pure for Laplace noise, concentrated for Gaussian noise.
+        adjacency: Definition of neighbours, with the contribution bound.
     """
     family = Family.from_loss(loss)
     axes = [AxisBudgets.from_side(side, family) for side in query.sides]
@@ -431,6 +445,10 @@ def largest_sensitivities(axes: list[AxisBudgets], family: Family) -> tuple[Frac
 def _sensitivity_to_move(along: tuple[MoveSensitivities, ...], family: Family) -> Fraction:
     """Return the relative sensitivity to a record that moves between cells, given those along each axis: the formulas
     of `largest_sensitivities`.
+
+    Args:
+        along: Sensitivities along each axis.
+        family: Laplace noise (L1 sensitivity) or Gaussian noise (squared L2 sensitivity).
     """
     unit = Fraction(1)
     apart = prod((each.first for each in along), start=unit) + prod((each.second for each in along), start=unit)

@@ -230,6 +230,9 @@ def _parse_levels(part: str, categories: Levels) -> list[Level]:
 def find_statsmodels_link(result: Any) -> Link:
     """Return the link of a fitted model: of a generalised linear model, a logistic or a Poisson regression.
 
+    Args:
+        result: Results of a fitted statsmodels model, as its method ``fit`` returns them.
+
     Raises:
         ValueError: the link is not supported.
     """
@@ -335,6 +338,9 @@ def _read_sklearn_coefficients(last: Any) -> tuple[list[float], float]:
 def _find_sklearn_link(last: Any) -> Link:
     """Return the link function of a model, by the name of its class.
 
+    Args:
+        last: Fitted scikit-learn model, the last step of a pipeline.
+
     Raises:
         InvalidArgument: the class is not supported.
     """
@@ -372,7 +378,12 @@ def _apply_step(step: Any, design: Design) -> Design:
 
 def _apply_column_transformer(step: Any, design: Design) -> Design:
     """Return the design matrix after a column transformer: the columns of all its blocks, one after the other,
-    without dropped ones."""
+    without dropped ones.
+
+    Args:
+        step: Fitted column transformer of scikit-learn.
+        design: Design matrix before it.
+    """
     names = [str(name) for name in step.feature_names_in_]
     features: list[Feature] = []
     categories = dict(design.categories)
@@ -392,6 +403,10 @@ def _apply_column_transformer(step: Any, design: Design) -> Design:
 
 def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
     """Return the design matrix after a one-hot encoder: an indicator for each category that it does not drop.
+
+    Args:
+        step: Fitted one-hot encoder of scikit-learn.
+        design: Design matrix before it, with one plain column for each list of categories.
 
     Raises:
         InvalidArgument: the encoder merges rare categories.
@@ -490,7 +505,12 @@ def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tupl
 
 
 def _multiply_features(first: Feature, second: Feature) -> Feature:
-    """Return the product of two features, each of which is a sum of terms, multiplied out."""
+    """Return the product of two features, each of which is a sum of terms, multiplied out.
+
+    Args:
+        first: Sum of terms.
+        second: Sum of terms.
+    """
     product: list[Term] = []
     for term in first:
         for factor in second:
@@ -633,7 +653,7 @@ class Scorecard(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """Columns that the scorecard reads, with their declared categories."""
+        """Columns that the scorecard reads, with their declared categories, or None for columns of numbers."""
         return tuple(Input(column.column, getattr(column, "values", None)) for column in self.columns)
 
     @property
@@ -678,7 +698,12 @@ class Scorecard(Predictor):
         return np.where(np.isnan(values), -1.0, values) if column.column in self.others else values
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields except the name as JSON values, for `from_fields`."""
+        """Return the fields except the name as JSON values, for `from_fields`.
+
+        Returns:
+            Link, intercept, declared columns by name, and terms; the columns whose undeclared categories count as
+            others, if there are any.
+        """
         others = {"others": list(self.others)} if self.others else {}
         return {
             "link": self.link.value, "intercept": self.intercept,
@@ -690,6 +715,10 @@ class Scorecard(Predictor):
     @classmethod
     def from_fields(cls, name: str, fields: Mapping[str, Any]) -> Scorecard:
         """Return the scorecard from the JSON values that `fields` returns.
+
+        Args:
+            name: Name of the scorecard.
+            fields: Link, intercept, columns, terms and others; all but columns and terms have defaults.
 
         Raises:
             ValueError: `fields` is not a valid scorecard.

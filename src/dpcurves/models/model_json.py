@@ -158,5 +158,5 @@ class Residual(Predictor):
             return np.asarray(columns[0] - self.model.compute_values(columns[1:]))
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields as JSON values, the model as an object of its own."""
+        """Return the fields as JSON values: the column of the outcome, and the model as an object of its own."""
         return {"outcome": self.outcome, "model": self.model.to_object()}

@@ -167,7 +167,14 @@ class Term:
 
 
 def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
-    """Return the declared range or categories of a column as JSON values, without the name."""
+    """Return the declared range or categories of a column as JSON values, without the name.
+
+    Args:
+        column: Column of a scorecard.
+
+    Returns:
+        ``lower`` and ``upper`` for a column of numbers; ``categories`` for the others.
+    """
     if isinstance(column, NumericColumn):
         return {"lower": column.lower, "upper": column.upper}
     return {"categories": list(column.values)}
@@ -189,7 +196,14 @@ def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | 
 
 
 def factor_to_json(factor: Power | Level) -> dict[str, Any]:
-    """Return a factor as JSON values. Fields with their default value are left out."""
+    """Return a factor as JSON values. Fields with their default value are left out.
+
+    Args:
+        factor: Power of a column of numbers, or indicator of a category.
+
+    Returns:
+        ``column`` and ``is`` for an indicator; else the fields of the power by name.
+    """
     if isinstance(factor, Level):
         return {"column": factor.column, "is": factor.category}
     values = ((field, getattr(factor, field.name)) for field in fields(factor))

@@ -199,7 +199,11 @@ class TreeEnsemble(Predictor):
         )  # fmt: skip
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields except the name as JSON values, for `from_fields`."""
+        """Return the fields except the name as JSON values, for `from_fields`.
+
+        Returns:
+            Link, base, factor, names of the columns, and the arrays of each tree by name.
+        """
         return {
             "link": self.link.value, "base": self.base, "factor": self.factor, "columns": list(self.columns),
             "trees": [{name: list(getattr(tree, name)) for name in Tree.__slots__} for tree in self.trees],

@@ -81,12 +81,20 @@ class _DiscPoint:
 
     @classmethod
     def sample(cls, randomness: Randomness) -> _DiscPoint:
-        """Sample a random sign and a uniform point of the unit square, each coordinate known to 64 binary digits."""
+        """Sample a random sign and a uniform point of the unit square, each coordinate known to 64 binary digits.
+
+        Args:
+            randomness: Source of random bits.
+        """
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
         return cls(1 if randomness.sample_below(2) else -1, x_digits, y_digits, DIGIT_BITS)
 
     def refine(self, randomness: Randomness) -> _DiscPoint:
-        """Return the same point with 64 more random binary digits per coordinate."""
+        """Return the same point with 64 more random binary digits per coordinate.
+
+        Args:
+            randomness: Source of random bits.
+        """
         x_digits, y_digits = (int(word) for word in randomness.sample_words(2))
         return _DiscPoint(
             self.sign, self.x << DIGIT_BITS | x_digits, self.y << DIGIT_BITS | y_digits, self.bits + DIGIT_BITS

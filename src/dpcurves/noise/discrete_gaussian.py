@@ -99,7 +99,11 @@ class StepEnvelope:
     bits: int
 
     def step_start(self, outcome: int) -> int:
-        """Return the smallest absolute value of the integers in this step; it has the largest weight."""
+        """Return the smallest absolute value of the integers in this step; it has the largest weight.
+
+        Args:
+            outcome: Number of the step: ``2 * b + s``.
+        """
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
     def exponent_excess(self, outcome: int, low: int) -> Fraction:

@@ -237,7 +237,15 @@ def bound_cumulative(distribution: InvertedDistribution, bits: int) -> tuple[lis
 
 
 def sample_by_inversion(distribution: InvertedDistribution, randomness: Randomness) -> int:
-    """Sample one outcome of a distribution, exactly, with as many random words as its inversion needs."""
+    """Sample one outcome of a distribution, exactly, with as many random words as its inversion needs.
+
+    Args:
+        distribution: Distribution whose cumulative function can be bounded to any precision.
+        randomness: Source of random bits.
+
+    Returns:
+        Index of the outcome.
+    """
     return refine_until_proven(distribution, int(randomness.sample_words(1)[0]), WORD_BITS, randomness)
 
 
@@ -259,6 +267,14 @@ def refine_until_proven(distribution: InvertedDistribution, word: int, bits: int
 def _find_proven_outcome(distribution: InvertedDistribution, word: int, bits: int) -> int | None:
     """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of F leave it
     open.
+
+    Args:
+        distribution: Distribution whose cumulative function can be bounded to any precision.
+        word: The known digits, as an integer below ``2**bits``.
+        bits: Number of known binary digits.
+
+    Returns:
+        Index of the outcome, or None.
     """
     lower, upper = bound_cumulative(distribution, bits)
     outcome = bisect_right(upper, word)
@@ -292,7 +308,12 @@ class InversionTable:
         return self._upper.size
 
     def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
-        """Sample `size` independent outcomes, exactly; an array of shape ``(size,)``."""
+        """Sample `size` independent outcomes, exactly; an array of shape ``(size,)``.
+
+        Args:
+            size: Number of samples.
+            randomness: Source of random bits.
+        """
         prefixes = randomness.sample_halfwords(size)
         proven = self._by_prefix.take(prefixes, mode="wrap")
         undecided = np.flatnonzero(proven < 0)
@@ -303,7 +324,15 @@ class InversionTable:
         return outcomes
 
     def look_up(self, words: NDArray[np.uint64], randomness: Randomness) -> NDArray[np.int64]:
-        """Return the outcomes for uniform numbers whose first 64 binary digits are `words`."""
+        """Return the outcomes for uniform numbers whose first 64 binary digits are `words`.
+
+        Args:
+            words: Random words of 64 bits, of any shape ``(n,)``.
+            randomness: Source of further digits, for words that do not prove an outcome.
+
+        Returns:
+            Index of an outcome for each word, of shape ``(n,)``.
+        """
         outcomes = self._upper.searchsorted(words, side="right")
         for index in np.flatnonzero(words >= self._lower[outcomes]):
             outcomes[index] = refine_until_proven(self._distribution, int(words[index]), WORD_BITS, randomness)
@@ -398,6 +427,9 @@ class SelectionBins:
     def propose(self, randomness: Randomness) -> tuple[int, int]:
         """SECRET: sample a candidate; return its index, and the excess of its penalty over the lowest one of its
         bin.
+
+        Args:
+            randomness: Source of random bits.
         """
         bin_ = sample_by_inversion(self, randomness)
         members = np.flatnonzero(self.bin_numbers == bin_)
@@ -421,7 +453,12 @@ def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
 
 
 def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBins:
-    """SECRET: bin candidates by penalty; a bin is at most ``1 / (2 * rate)`` wide, or holds a single penalty."""
+    """SECRET: bin candidates by penalty; a bin is at most ``1 / (2 * rate)`` wide, or holds a single penalty.
+
+    Args:
+        distances: Penalty of each candidate minus the least penalty.
+        rate: Weight of a unit of penalty in the exponent; 0: all candidates have equal weight.
+    """
     bits = 63 if rate == 0 else min(63, max(0, int(1 / (2 * rate)).bit_length() - 1))
     binned = np.minimum(distances >> np.uint64(bits), np.uint64(256)).astype(np.int64)  # bin 256 holds all larger ones
     return SelectionBins(rate, bits, distances, binned, np.bincount(binned).tolist())
@@ -622,7 +659,11 @@ class LastIntervalDistribution:
 
 
 def _split_digits(penalty: int) -> list[int]:
-    """Return the three digits of 11 bits of a 32-bit penalty, the lowest first."""
+    """Return the three digits of 11 bits of a 32-bit penalty, the lowest first.
+
+    Args:
+        penalty: Integer from 0 to below ``2**32``.
+    """
     return [penalty >> DIGIT_BITS * number & (1 << DIGIT_BITS) - 1 for number in range(PENALTY_DIGITS)]
 
 
@@ -654,7 +695,15 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
 
 def _normalise(mantissa: int, scale: int) -> Scaled:
-    """Return a number, rounded down, as an integer of `POWER_BITS` bits times a power of two."""
+    """Return a number, rounded down, as an integer of `POWER_BITS` bits times a power of two.
+
+    Args:
+        mantissa: Positive integer.
+        scale: Power of two that the integer is multiplied by.
+
+    Returns:
+        The new integer, and the new power of two.
+    """
     excess = mantissa.bit_length() - POWER_BITS
     return (mantissa >> excess if excess > 0 else mantissa << -excess), scale + excess
 
@@ -706,6 +755,13 @@ def _sample_backwards(
 
     All sums here have relative errors below ``2**-46``, so a draw that is ``2**-40`` of the total from a border is
     proven.
+
+    Args:
+        sums: SECRET. Weights of all partitions of the first positions.
+        words: Random words of 64 bits, of which each decides one interval.
+        position: Number of positions that have no interval yet.
+        first: Array of the starts of intervals, from the last interval to the first. New starts are written into it.
+        count: Number of starts that it holds already.
 
     Returns:
         The position that is left, the number of intervals in `first`, and the number of words used.

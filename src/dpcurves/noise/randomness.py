@@ -163,7 +163,11 @@ class Memory(Protocol):
     """
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the stored noisy sums of these names, by name; names without a value are omitted."""
+        """Return the stored noisy sums of these names, by name; names without a value are omitted.
+
+        Args:
+            names: Names of noisy sums.
+        """
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
@@ -189,7 +193,11 @@ class InProcessMemory:
         self._notes: dict[str, int] = {}
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the stored noisy sums of these names; names without a stored sum are omitted."""
+        """Return the stored noisy sums of these names; names without a stored sum are omitted.
+
+        Args:
+            names: Names of noisy sums.
+        """
         return {name: self._notes[name] for name in names if name in self._notes}
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:

@@ -62,6 +62,9 @@ class Unit:
     def with_unknown_bound(cls, column: str) -> Self:
         """Return a unit whose contribution bound each question chooses.
 
+        Args:
+            column: The column that identifies the unit.
+
         >>> Unit.with_unknown_bound("patient").is_bounded, Unit("patient", 2).is_bounded
         (False, True)
         """

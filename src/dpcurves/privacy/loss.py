@@ -70,6 +70,12 @@ def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significa
 def format_remaining(amount: Fraction) -> str:
     """Return what remains of a budget as text, rounded down: a text never promises more than remains.
 
+    Args:
+        amount: Remaining epsilon, rho or delta, at least 0.
+
+    Returns:
+        A decimal of at most 6 significant digits.
+
     >>> format_remaining(Fraction(2, 3)), format_remaining(Fraction("1e-6"))
     ('0.666666', '1e-06')
     """
@@ -81,6 +87,9 @@ def _format_exact_loss(amount: Fraction) -> str:
     """Return an epsilon, rho or delta as text: in full if it is a short decimal, else rounded up.
 
     What remains in a ledger is always a short decimal.
+
+    Args:
+        amount: Epsilon, rho or delta, at least 0.
 
     >>> _format_exact_loss(Fraction("0.333333333")), _format_exact_loss(Fraction(1, 3))
     ('0.333333333', '0.333334')
@@ -188,7 +197,15 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
 
 
 def _find_root(rising: Callable[[float], float], upper: float) -> float:
-    """Return the zero of an increasing function between 0 and `upper`, to the last bit."""
+    """Return the zero of an increasing function between 0 and `upper`, to the last bit.
+
+    Args:
+        rising: The increasing function, with a zero from 0 to `upper`.
+        upper: End of the search.
+
+    Returns:
+        The zero, as the smallest double at which the function is not negative. If it is negative everywhere, `upper`.
+    """
     lower = 0.0
     while lower < (middle := (lower + upper) / 2) < upper:
         if rising(middle) < 0:
@@ -394,7 +411,7 @@ class PrivacyLoss:
 
     @property
     def _pieces(self) -> tuple[PrivacyLoss, ...]:
-        """The summands of this loss; the loss alone if it is not a sum."""
+        """The summands of this loss, in the order in which they were added; the loss alone if it is not a sum."""
         return self.parts or (self,)
 
     def as_single_release(self) -> PrivacyLoss:
@@ -417,7 +434,7 @@ class PrivacyLoss:
     def epsilon_at(self, delta: float, *, accountant: str = "zcdp") -> float:
         """Return an epsilon for which all releases under this loss together are (epsilon, delta)-private.
 
-        Arguments:
+        Args:
             delta: The probability with which the bound may fail: strictly between 0 and 1, and far below one over the
                 number of units. It includes the loss's own delta.
             accountant: ``zcdp`` converts the sum of rho, or returns epsilon if that is smaller. ``pld`` also composes
@@ -453,7 +470,12 @@ class PrivacyLoss:
         return min(bound, composed_epsilon(pure, rho, delta))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print the loss as a user would write it, in notebooks; `repr` names the fields, as requests store them."""
+        """Print the loss as a user would write it, in notebooks; `repr` names the fields, as requests store them.
+
+        Args:
+            printer: Printer of IPython, which receives the text.
+            cycle: Whether the loss contains itself, which never happens; without effect.
+        """
         printer.text(f"PrivacyLoss({self})")
 
     def _build_summary(self) -> ObjectSummary:

@@ -166,16 +166,31 @@ class Query:
         return replace(self, axes=tuple(replace(axis, where=where) for axis in self.axes))
 
     def as_kind(self, kind: type[Kind]) -> Kind | None:
-        """Return the query if it is of this class, else None."""
+        """Return the query if it is of this class, else None.
+
+        Args:
+            kind: Class of queries.
+        """
         return self if isinstance(self, kind) else None
 
     def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
-        """SECRET: return the table with its cells in the order of the query, if that defines one."""
+        """SECRET: return the table with its cells in the order of the query, if that defines one.
+
+        Args:
+            table: Exact or noisy table in the order of the engine.
+        """
         return table
 
 
 def places_to_array(places: Places) -> NDArray[np.int64]:
-    """Return cell indices as an array. A range becomes one vectorised call instead of a loop over its numbers."""
+    """Return cell indices as an array. A range becomes one vectorised call instead of a loop over its numbers.
+
+    Args:
+        places: Cell indices: integers, or a range of them.
+
+    Returns:
+        The indices in the same order, of shape ``(n,)``.
+    """
     if isinstance(places, range):
         return np.arange(places.start, places.stop, places.step, dtype=np.int64)
     return np.array(places, dtype=np.int64)
@@ -379,7 +394,11 @@ class SizedUnitsQuery(CountQuery):
 
 def _unit_size_axis(column: str) -> Axis:
     """Return the axis of numbers of records per unit: cells for 1, 2, up to 4, up to 8, ..., and more than all of
-    these."""
+    these.
+
+    Args:
+        column: Name of the column that identifies the unit; only texts use it.
+    """
     cells = MOST_DOUBLINGS + 2
     return Axis(f"doublings of records of {column}", Grid(0, cells, cells=cells))
 

@@ -264,7 +264,11 @@ class SplitRule:
         return max(_count_divisions(cells, fan) for cells, fan in zip(self.shape, self.fans, strict=True))
 
     def is_divisible(self, boxes: Boxes) -> NDArray[np.bool_]:
-        """Return, for each box, whether it can be divided into more than one part, shape (boxes,)."""
+        """Return, for each box, whether it can be divided into more than one part, shape (boxes,).
+
+        Args:
+            boxes: Boxes of cells.
+        """
         return np.asarray(((boxes.width > 1) & (np.array(self.fans) > 1)).any(axis=1), dtype=np.bool_)
 
     def divide(self, boxes: Boxes) -> Boxes:

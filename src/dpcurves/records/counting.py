@@ -341,6 +341,9 @@ class TellsReasons(Protocol):
         """Return the number of rows that are missing on any axis, an entry for each `MissingReason` in its order.
 
         A row that is missing has exactly one reason. Rows that lie in a cell of every axis are not counted.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
         """
 
 
@@ -351,6 +354,12 @@ class ListsNames(Protocol):
     def names(self, bound: engines.BoundAxis) -> Mapping[str, int]:
         """Return the number of units that have each text of a column, by text. Texts above 200 bytes of UTF-8 are left
         out.
+
+        Args:
+            bound: The column, as an axis.
+
+        Returns:
+            Number of units by text; a unit counts once for each of its texts.
         """
 
 
@@ -386,6 +395,12 @@ def apply_filter(method: Method) -> Method:
     @wraps(method)
     def apply(records: Records, axes: Axes, *arguments: Any, **keywords: Any) -> Any:
         """Return the method's result for the rows that pass the filter of the axes, or for all rows without one.
+
+        Args:
+            records: Records of one data holder.
+            axes: Axes of the question, which may have a filter.
+            arguments: Further arguments of the method.
+            keywords: Further keyword arguments of the method.
 
         Raises:
             InvalidArgument: the axes have different filters.
@@ -459,6 +474,9 @@ class Records:
     def with_filter(self, where: str) -> Records:
         """Return these records with a filter of the rows, which acts before the contribution bound; empty: all rows.
 
+        Args:
+            where: The filter as an SQL condition.
+
         Raises:
             ValueError: the engine evaluates no expressions, or the filter does not fit the schema.
         """
@@ -509,7 +527,14 @@ class Records:
         return self._hide_failure(engine.state) if isinstance(engine, TellsState) else None
 
     def with_unit(self, unit: Unit) -> Records | None:
-        """Return these rows in their present state under another contribution bound, or None to open them again."""
+        """Return these rows in their present state under another contribution bound, or None to open them again.
+
+        Args:
+            unit: Privacy unit with its contribution bound.
+
+        Returns:
+            The records; None if the engine cannot share its rows, so that they must be opened again.
+        """
         engine = self._engine
         if not isinstance(engine, SharesRows):
             return None
@@ -562,6 +587,12 @@ class Records:
     def counts(self, axes: Axes) -> NDArray[np.int64]:
         """Return the exact number of used records per cell, last axis fastest, followed by the number missing on any
         axis.
+
+        Args:
+            axes: Axes of the table.
+
+        Returns:
+            Array of shape ``(cells + 1,)``.
         """
         if _has_model(axes):
             return self._tally(axes, engines.CellCounts(_slot_cells(axes))).counts
@@ -593,6 +624,13 @@ class Records:
     def sums(self, axes: Axes, half: int) -> list[int]:
         """Return the exact sum of ``Grid.offset_of(values, half)`` of the last axis per cell, followed by a 0.
 
+        Args:
+            axes: Axes of the table; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**52``.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+
         Raises:
             ValueError: the last axis has no grid, or `half` is out of range.
         """
@@ -604,6 +642,13 @@ class Records:
     @apply_filter
     def squares(self, axes: Axes, half: int) -> list[int]:
         """Return the exact sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by a 0.
+
+        Args:
+            axes: Axes of the table; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**26``.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
 
         Raises:
             ValueError: as `sums`; or `half` is above 2**26.
@@ -683,12 +728,25 @@ class Records:
         return self._tally(query.input_axes, engines.CellAmounts(_slot_cells(query.axes), query)).totals
 
     def _tally(self, axes: Axes, tally: Tally) -> Tally:
-        """Add all batches of records to `tally` and return it. SENSITIVE."""
+        """Add all batches of records to `tally` and return it. SENSITIVE.
+
+        Args:
+            axes: Axes of the table; they may be predictions of a model.
+            tally: Counts or sums, which are changed.
+        """
         self.each_batch(axes, tally.add)
         return tally
 
     def count_confirming_subsets(self, query: queries.SubsetQuery) -> int:
-        """Return the number of subsets of units in which the coefficient lies between its bounds."""
+        """Return the exact number of subsets of units in which the coefficient of the query lies between its bounds.
+        SENSITIVE.
+
+        Args:
+            query: Columns, number of subsets, and bounds of the coefficient.
+
+        Returns:
+            From 0 to the number of subsets.
+        """
         if query.where:
             unfiltered = replace(query, axes=tuple(replace(axis, where="") for axis in query.axes))
             return self.with_filter(query.where).count_confirming_subsets(unfiltered)
@@ -718,6 +776,9 @@ class Records:
 
         Formal guarantees: one unit changes the numbers of at most ``unit.records`` names, each by 1.
 
+        Args:
+            axis: The column. Its filter acts first; its declared values have no effect.
+
         Raises:
             ValueError: the engine cannot list names.
         """
@@ -734,6 +795,14 @@ class Records:
         replace-one alone.
 
         Formal guarantees: a unit is in one cell, which is a function of the unit's rows.
+
+        Args:
+            doublings: Number of doublings from 1 row; the largest size that has an entry of its own is
+                ``2**doublings``.
+            where: Filter as an SQL condition; empty: all rows.
+
+        Returns:
+            Array of shape ``(doublings + 3,)``.
 
         Raises:
             ValueError: the engine cannot count the rows of units.
@@ -783,11 +852,22 @@ class Records:
         return columns[find_column(column, columns)].time
 
     def _rename_columns(self, text: str) -> str:
-        """Return an expression with the schema's names of the columns."""
+        """Return an expression with the schema's names of the columns.
+
+        Args:
+            text: Expression with the names of the question.
+        """
         return text if text == ALL_RECORDS or not self._names else rename_columns(text, self._names)
 
     def _derive_column(self, text: str, is_numeric: bool) -> tuple[Column, int]:
         """Return the column of an expression and its position.
+
+        Args:
+            text: Expression with the names of the question.
+            is_numeric: Whether the expression is read as numbers, rather than as text.
+
+        Returns:
+            The column, and its position among the schema's and the derived columns.
 
         Raises:
             ValueError: the engine evaluates no expressions, or the expression does not fit the schema.
@@ -831,13 +911,25 @@ class Records:
         return [self._bind_axis(axis, columns) for axis in input_axes]
 
     def _rename_axis(self, axis: Any) -> Any:
-        """Return an axis with the schema's names of its columns; expressions are unchanged."""
+        """Return an axis with the schema's names of its columns; expressions are unchanged.
+
+        Args:
+            axis: Axis with the names of the question.
+        """
         members = ("column", "earlier", "later") if isinstance(axis, OrderedAxis) else ("column",)
         texts = {member: getattr(axis, member) for member in members}
         return replace(axis, **{member: self._names.get(text, text) for member, text in texts.items()})
 
     def _bind_axis(self, axis: Axis | Categories, columns: Sequence[Column]) -> engines.BoundAxis:
-        """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values."""
+        """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values.
+
+        Args:
+            axis: Axis with the schema's names.
+            columns: Columns of the schema.
+
+        Raises:
+            ValueError: no column has the name, or the expression does not fit the schema.
+        """
         if isinstance(axis, OrderedAxis):
             return self._bind_ordered(axis, columns)
         if isinstance(axis, LatticeAxis):
@@ -856,6 +948,10 @@ class Records:
         """Resolve an axis of lattices to a derived column.
 
         Logarithms and exponentials of numbers count as multiples of no step: their last bits differ between engines.
+
+        Args:
+            axis: Axis with cells for zero, for other multiples of a public step, and for other numbers.
+            columns: Columns of the schema.
         """
         text = str(axis.column)
         if is_expression(axis, {column.name for column in columns}):
@@ -950,6 +1046,13 @@ def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
     """Return the exact table of `query`: 64-bit integers; for sums, Python integers in an object array.
 
     SENSITIVE: for trust models only, which add noise to it at once.
+
+    Args:
+        records: Records of one data holder.
+        query: Query on their columns.
+
+    Returns:
+        The numbers of the query in its order, the last axis fastest. For names: pairs of name and number.
     """
     return _tabulate_query(query, records)
 
@@ -964,14 +1067,33 @@ def _tabulate_query(query: queries.Query, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.SubsetQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of confirming subsets, followed by a 0."""
+    """Return the exact number of confirming subsets, followed by a 0.
+
+    Args:
+        query: Columns, number of subsets, and bounds of the coefficient.
+        records: Records of one data holder.
+
+    Returns:
+        Two integers; the 0 stands for missing records.
+    """
     return np.array([records.count_confirming_subsets(query), 0])
 
 
 @_tabulate_query.register(queries.PartitionSelectionQuery)
 @_tabulate_query.register(queries.UniverseSelectionQuery)
 def _(query: queries.Query, records: Records) -> NDArray[Any]:
-    """Return pairs of a category's name (bytes) and its exact number of units, sorted by name."""
+    """Return pairs of a category's name (bytes) and its exact number of units, sorted by name.
+
+    Args:
+        query: Query with one axis of categories.
+        records: Records of one data holder.
+
+    Returns:
+        Object array of shape ``(names, 2)``.
+
+    Raises:
+        TypeError: the axis is not one of categories.
+    """
     (axis,) = query.axes
     if not isinstance(axis, Categories):
         raise WrongArgumentType(
@@ -983,43 +1105,99 @@ def _(query: queries.Query, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of units by number of rows, followed by the units without a row that counts."""
+    """Return the exact number of units by number of rows, followed by the units without a row that counts.
+
+    Args:
+        query: Query, with its filter of the rows.
+        records: Records of one data holder.
+
+    Returns:
+        Array of shape ``(classes + 1,)``; classes are 1, 2, up to 4, ..., up to ``2**MOST_DOUBLINGS`` rows, and more.
+    """
     return records.unit_sizes(queries.MOST_DOUBLINGS, query.where)
 
 
 @_tabulate_query.register
 def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of units by number of rows and by the cell of one of their records."""
+    """Return the exact number of units by number of rows and by the cell of one of their records.
+
+    Args:
+        query: Query with one axis of values.
+        records: Records of one data holder.
+
+    Returns:
+        Array of shape ``(classes * slots + 1,)``, slots fastest, followed by the units whose record has no value.
+    """
     (axis,) = query.input_axes
     return records.sized_units(axis, queries.MOST_DOUBLINGS)
 
 
 @_tabulate_query.register
 def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
-    """Return the exact sum of offsets per cell, followed by a 0, as Python integers."""
+    """Return the exact sum of offsets per cell, followed by a 0, as Python integers.
+
+    Args:
+        query: Axes, of which the last has a grid, and the number of steps in half a cell.
+        records: Records of one data holder.
+
+    Returns:
+        Object array of shape ``(cells + 1,)``, the last axis fastest.
+    """
     return np.array(records.sums(query.axes, query.half), dtype=object)
 
 
 @_tabulate_query.register
 def _(query: queries.SquareQuery, records: Records) -> NDArray[Any]:
-    """Return the exact sum of centred squared offsets per cell, followed by a 0, as Python integers."""
+    """Return the exact sum of centred squared offsets per cell, followed by a 0, as Python integers.
+
+    Args:
+        query: Axes, of which the last has a grid, and the number of steps in half a cell.
+        records: Records of one data holder.
+
+    Returns:
+        Object array of shape ``(cells + 1,)``, the last axis fastest.
+    """
     return np.array(records.squares(query.axes, query.half), dtype=object)
 
 
 @_tabulate_query.register
 def _(query: queries.PrefixQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of records in each requested prefix, followed by the missing records."""
+    """Return the exact number of records in each requested prefix, followed by the missing records.
+
+    Args:
+        query: Axes and lengths of the prefixes, in slots of the flattened table.
+        records: Records of one data holder.
+
+    Returns:
+        Array of shape ``(prefixes + 1,)``, in the order of the requested lengths.
+    """
     return np.array(records.prefixes(query.axes, query.prefix_lengths))
 
 
 @_tabulate_query.register
 def _(query: WeightedQuery, records: Records) -> NDArray[Any]:
-    """Return the exact weighted sum per cell, followed by the sum of missing records, as Python integers."""
+    """Return the exact weighted sum per cell, followed by the sum of missing records, as Python integers.
+
+    Args:
+        query: Axes and the column of weights.
+        records: Records of one data holder.
+
+    Returns:
+        Object array, the last axis fastest.
+    """
     return np.array(records.weighted_sums(query), dtype=object)
 
 
 def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
-    """Return the kind of values that a column needs, and how to get there if that is not obvious."""
+    """Return the kind of values that a column needs, and how to get there if that is not obvious.
+
+    Args:
+        axis: Axis of the question, which does not fit the column.
+        kind: Kind of the column in the schema, which does not fit the axis.
+
+    Returns:
+        Words for an error message, such as "a number is needed".
+    """
     if kind in TEXTS and isinstance(axis, Axis):
         return (
             "a number is needed; name a column of numbers, or count labels with dp.bar_chart (dpcurves bars) or with "
@@ -1112,7 +1290,14 @@ def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
 
 
 def _suggest_text(axis: Categories) -> str:
-    """Return how to name text labels: for two classes, both."""
+    """Return how to name text labels: for two classes, both.
+
+    Args:
+        axis: Axis of categories whose column holds text.
+
+    Returns:
+        Words for the end of an error message.
+    """
     return _suggest_both_classes(axis.argument_names) if axis.is_implied else "name it in quotes"
 
 
@@ -1156,12 +1341,20 @@ def _require_values(axes: Axes, columns: Sequence[Column]) -> None:
 
 
 def _has_model(axes: Axes) -> bool:
-    """Return True if any axis is the predictions of a model."""
+    """Return True if any axis is the predictions of a model.
+
+    Args:
+        axes: Axes of a question.
+    """
     return any(isinstance(axis.column, Predictor) for axis in axes)
 
 
 def _input_axes(axis: Axis | Categories) -> list[Any]:
-    """Return the axes that are read for an axis: the inputs of its model, else the axis itself."""
+    """Return the axes that are read for an axis: the inputs of its model, else the axis itself.
+
+    Args:
+        axis: Axis of a question.
+    """
     if not isinstance(axis.column, Predictor):
         return [axis]
     return [
@@ -1189,7 +1382,14 @@ def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]
 
 
 def _slot_flags(axes: Axes) -> list[bool]:
-    """Return which columns are slots: columns of categories are read as slots."""
+    """Return which columns are slots: columns of categories are read as slots.
+
+    Args:
+        axes: Axes of a table.
+
+    Returns:
+        A flag for each axis.
+    """
     return [isinstance(axis, Categories) for axis in axes]
 
 

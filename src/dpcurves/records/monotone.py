@@ -114,6 +114,9 @@ def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
 def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
     """Return the logarithms and exponentials of a chain, at most one.
 
+    Args:
+        steps: Operations of the chain on the column.
+
     Raises:
         ValueError: there are several. Their common domain is not worked out.
     """

@@ -56,7 +56,15 @@ _OBJECT = ctypes.py_object
 
 
 def _struct_fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
-    """Return the fields of a C struct: these names, separated by spaces, all of one type."""
+    """Return the fields of a C struct: these names, separated by spaces, all of one type.
+
+    Args:
+        kind: C type of ``ctypes``.
+        names: Names separated by spaces.
+
+    Returns:
+        Pairs of name and type, for ``_fields_``.
+    """
     return [(name, kind) for name in names.split()]
 
 
@@ -97,12 +105,21 @@ _held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_Get
 
 
 def reinterpret(array: Array, data_type: DataType) -> Array:
-    """Reinterpret the bytes of an array as another type with the same layout. Nothing is checked."""
+    """Reinterpret the bytes of an array as another type with the same layout. Nothing is checked.
+
+    Args:
+        array: Array of any type.
+        data_type: Type with the same buffers.
+    """
     return Array.from_arrow_pycapsule(data_type.__arrow_c_schema__(), array.__arrow_c_array__()[1])
 
 
 def schema_of(fields: Iterable[tuple[str, DataType]]) -> Schema:
-    """Return the schema of columns with these names and types."""
+    """Return the schema of columns with these names and types.
+
+    Args:
+        fields: Pairs of name and type.
+    """
     return Schema([Field(name, data_type) for name, data_type in fields])
 
 
@@ -202,7 +219,14 @@ def read_types(stream: Any) -> list[DataType]:
 
 
 def read_batches(stream: Any) -> Iterator[list[Array]]:
-    """Yield the columns of each batch of a stream that exports the Arrow C interface."""
+    """Yield the columns of each batch of a stream that exports the Arrow C interface.
+
+    Args:
+        stream: Object with ``__arrow_c_stream__``, whose rows are structs of the columns.
+
+    Yields:
+        The columns in the order of the stream.
+    """
     yield from _Batches(stream)
 
 
@@ -468,7 +492,11 @@ _DECIMAL_SCALE = re.compile(r"\([0-9]+, ?([0-9]+)\)$")
 
 
 def _list_members(members: Sequence[str]) -> str:
-    """Return the labels of a declared type for a message, and how many are omitted."""
+    """Return the labels of a declared type for a message, and how many are omitted.
+
+    Args:
+        members: All labels of the type.
+    """
     most_labels = 12  # labels of a type that a message lists
     omitted = f" or one of {len(members) - most_labels} more" if len(members) > most_labels else ""
     return f"one of its labels: {', '.join(map(repr, members[:most_labels]))}{omitted}"
@@ -478,7 +506,12 @@ _USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType
 
 
 def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
-    """Return a column of numbers with more digits than doubles, given as text: it is read as the nearest double."""
+    """Return a column of numbers with more digits than doubles, given as text: it is read as the nearest double.
+
+    Args:
+        name: Name of the column.
+        declared: Type as the schema declares it.
+    """
     number = f"TRY_CAST({TEXT} AS DOUBLE)"
     text = _DECIMAL_NAME
     return Column(name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.DECIMAL, declared_type=declared)
@@ -496,7 +529,12 @@ def enum_column(name: str, members: Iterable[str], number: str = NUMBER_IN_TEXT)
 
 
 def uuid_column(name: str, declared: str = "UUID") -> Column:
-    """Return a column that the schema declares as UUIDs, given as text (`uuid_texts`)."""
+    """Return a column that the schema declares as UUIDs, given as text (`uuid_texts`).
+
+    Args:
+        name: Name of the column.
+        declared: Type as the schema declares it.
+    """
     return Column(name, ColumnKind.TEXT, NUMBER_IN_TEXT, declared_value_type=ValueType.UUID, declared_type=declared)
 
 
@@ -544,7 +582,14 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
 
 
 def _delimiter_hint(columns: Sequence[Column]) -> str:
-    """Return a hint if the only column's name contains another delimiter, so that lines were not split."""
+    """Return a hint if the only column's name contains another delimiter, so that lines were not split.
+
+    Args:
+        columns: Columns of the header of a CSV file.
+
+    Returns:
+        The hint, for the end of a message; empty for several columns, other files, and names without a delimiter.
+    """
     if len(columns) != 1 or columns[0].kind is not ColumnKind.FIELDS:
         return ""
     delimiter = max(DELIMITERS, key=columns[0].name.count)
@@ -602,7 +647,7 @@ class Source(Protocol):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns of the schema, with the SQL that reads them."""
+        """Return the columns of the schema in its order, with the SQL that reads them."""
 
     @property
     def is_costly(self) -> bool:
@@ -610,10 +655,17 @@ class Source(Protocol):
 
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
-        """Return columns that only pyarrow reads, if it is not installed: the reasons by position."""
+        """Return columns that only pyarrow reads, if it is not installed: the reasons by position. Empty: all columns
+        can be read.
+        """
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause for one query with the columns at these positions (at least one)."""
+        """Return a FROM clause for one query with the columns at these positions (at least one).
+
+        Args:
+            connection: Connection of DuckDB that runs the query.
+            positions: Positions of the columns in the schema.
+        """
 
     def row_count_sql(self, positions: Sequence[int]) -> str | None:
         """Return a query of the number of rows that reads no column; None if DuckDB does not read the columns at these
@@ -689,7 +741,14 @@ DATE_UNITS = {"D", "s", "ms", "us", "ns"}
 
 
 def to_text_array(values: Iterable[Any]) -> Array:
-    """Encode each value as the bytes of its text. A value that is missing, or has no text, is null."""
+    """Encode each value as the bytes of its text. A value that is missing, or has no text, is null.
+
+    Args:
+        values: Python objects.
+
+    Returns:
+        Array of byte strings in the order of the values.
+    """
     return Array([encode_text(value) for value in values], DataType.large_binary())
 
 
@@ -752,20 +811,40 @@ def to_arrow_array(values: NDArray[Any]) -> Array:
 
 
 def _time_values(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
-    """Return the Arrow type of a NumPy time unit, and the integers. A missing time is an arbitrary integer."""
+    """Return the Arrow type of a NumPy time unit, and the integers. A missing time is an arbitrary integer.
+
+    Args:
+        values: Times of the NumPy type ``datetime64``, in a unit that Arrow has.
+
+    Returns:
+        The type, and the integers of 32 bits for days, of 64 bits for other units.
+    """
     unit: Any = np.datetime_data(values.dtype)[0]
     integers = values.view(np.int64)
     return (DataType.date32(), integers.astype(np.int32)) if unit == "D" else (DataType.timestamp(unit), integers)
 
 
 def _mask_values(data_type: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
-    """Return an Arrow array of these values (without a copy), null where `missing` is True."""
+    """Return an Arrow array of these values (without a copy), null where `missing` is True.
+
+    Args:
+        data_type: Arrow type with the layout of the values.
+        values: Numbers, or truth values, which are packed into bits.
+        missing: True for each missing value.
+    """
     buffer = np.packbits(values, bitorder="little") if values.dtype.kind == "b" else values
     return array_from_buffers(data_type, len(values), np.packbits(~missing, bitorder="little"), buffer)
 
 
 def _to_native_order(values: NDArray[Any]) -> NDArray[Any]:
-    """Convert to the byte order of this machine, and to doubles where Arrow has no type as long."""
+    """Convert to the byte order of this machine, and to doubles where Arrow has no type as long.
+
+    Args:
+        values: Numbers of any byte order.
+
+    Returns:
+        Contiguous array. Floating-point numbers above 64 bits are rounded to doubles.
+    """
     native_type = np.dtype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize > 8 else values.dtype
     with np.errstate(all="ignore"):  # a value beyond doubles becomes infinite; a warning would reveal it
         return np.ascontiguousarray(values, dtype=native_type.newbyteorder("="))
@@ -814,7 +893,11 @@ DECIMALS_OF_ARROW = "decimal0123456789"
 
 
 def _arrow_type_name(data_type: DataType) -> str:
-    """Return the name of a type, as in ``int64`` and ``decimal128(10, 2)``."""
+    """Return the name of a type, as in ``int64`` and ``decimal128(10, 2)``.
+
+    Args:
+        data_type: Arrow type.
+    """
     return str(data_type).strip().partition("<")[2].removesuffix(">").lower()
 
 
@@ -831,7 +914,14 @@ _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
 
 
 def plain_type(declared: ArrowSchemaExportable) -> DataType:
-    """Return the type to which `plain_array` converts values of this type: bytes for texts, integers for times."""
+    """Return the type to which `plain_array` converts values of this type: bytes for texts, integers for times.
+
+    Args:
+        declared: Arrow type, also with dictionary or run-end encoding.
+
+    Returns:
+        The type; doubles for nulls and half precision.
+    """
     data_type = _decode_type(DataType.from_arrow(declared))
     if _is_integer_time(data_type):
         return DataType.int32() if data_type.bit_width == 32 else DataType.int64()
@@ -911,25 +1001,47 @@ NESTED = "holds lists, other nested values or intervals"
 
 
 def _nested_to_texts(array: Array) -> Array:
-    """Convert nested values and intervals to text as Python prints them."""
+    """Convert nested values and intervals to text as Python prints them.
+
+    Args:
+        array: Arrow array of nested values or intervals.
+
+    Returns:
+        Array of byte strings; a missing value is null.
+    """
     import pyarrow
 
     return to_text_array(pyarrow.array(array))
 
 
 def _decode_type(declared: DataType) -> DataType:
-    """Return the type of the values, without dictionary or run-end encoding."""
+    """Return the type of the values, without dictionary or run-end encoding.
+
+    Args:
+        declared: Arrow type.
+    """
     encoded = _encoded_value_type(declared)
     return declared if encoded is None else _decode_type(encoded)
 
 
 def _encoded_value_type(declared: DataType) -> DataType | None:
-    """Return the value type of a dictionary or a run-end encoded array; None: the type is not encoded."""
+    """Return the value type of a dictionary or a run-end encoded array; None: the type is not encoded.
+
+    Args:
+        declared: Arrow type.
+    """
     return None if DataType.is_nested(declared) else declared.value_type
 
 
 def _moment_sql(data_type: DataType) -> str | None:
-    """Return the SQL of microseconds since 1970, from the integers of `plain_array`."""
+    """Return the SQL of microseconds since 1970, from the integers of `plain_array`.
+
+    Args:
+        data_type: Arrow type, without encoding.
+
+    Returns:
+        The SQL; None if the type is neither a date nor a timestamp.
+    """
     if DataType.is_timestamp(data_type):
         return _MOMENTS[str(data_type.time_unit)]
     if DataType.is_date(data_type):
@@ -942,7 +1054,11 @@ _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _time_kind(data_type: DataType) -> str:
-    """Return `DATE`, `MOMENT` or `DURATION` for an Arrow type; an empty text for other types."""
+    """Return `DATE`, `MOMENT` or `DURATION` for an Arrow type; an empty text for other types.
+
+    Args:
+        data_type: Arrow type, without encoding.
+    """
     if DataType.is_duration(data_type):
         return DURATION
     if DataType.is_date(data_type):
@@ -951,7 +1067,14 @@ def _time_kind(data_type: DataType) -> str:
 
 
 def _elapsed_sql(data_type: DataType) -> str | None:
-    """Return the SQL of days or seconds, from the integers of `plain_array`; None if the type is no single time."""
+    """Return the SQL of days or seconds, from the integers of `plain_array`; None if the type is no single time.
+
+    Args:
+        data_type: Arrow type, without encoding.
+
+    Returns:
+        SQL of days since 1970 for dates; of seconds for other times and durations.
+    """
     if DataType.is_date32(data_type):
         return NUMBER
     if DataType.is_date64(data_type):
@@ -962,22 +1085,38 @@ def _elapsed_sql(data_type: DataType) -> str | None:
 
 
 def is_number(data_type: DataType) -> bool:
-    """Return True if values are numbers or truth values."""
+    """Return True if values are numbers or truth values.
+
+    Args:
+        data_type: Arrow type, without encoding. Decimals are not numbers here.
+    """
     return DataType.is_boolean(data_type) or DataType.is_integer(data_type) or DataType.is_floating(data_type)
 
 
 def _is_integer_time(data_type: DataType) -> bool:
-    """Return True if values are times stored as integers of 32 or 64 bits."""
+    """Return True if values are times stored as integers of 32 or 64 bits.
+
+    Args:
+        data_type: Arrow type, without encoding.
+    """
     return DataType.is_temporal(data_type) and (data_type.bit_width or 128) <= 64
 
 
 def _is_decimal(data_type: DataType) -> bool:
-    """Return True for Arrow's decimal types."""
+    """Return True for Arrow's decimal types.
+
+    Args:
+        data_type: Arrow type, without encoding.
+    """
     return DataType.is_numeric(data_type) and not is_number(data_type)
 
 
 def _is_text(data_type: DataType) -> bool:
-    """Return True for Arrow's types of text and bytes."""
+    """Return True for Arrow's types of text and bytes.
+
+    Args:
+        data_type: Arrow type, without encoding.
+    """
     return any(
         test(data_type)
         for test in (
@@ -1014,15 +1153,27 @@ class ArrowSource:
         return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
-        """Return None: no query counts the rows, which are counted while batches are read."""
+        """Return None: no query counts the rows, which are counted while batches are read.
+
+        Args:
+            positions: Positions of columns; without effect.
+        """
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Register the columns at these positions with DuckDB as batches; return the table name for a FROM clause."""
+        """Register the columns at these positions with DuckDB as batches; return the table name for a FROM clause.
+
+        Args:
+            connection: Connection of DuckDB that runs the query.
+            positions: Positions of the columns in the schema.
+
+        Raises:
+            ImportError: only pyarrow reads one of the columns, and it is not installed.
+        """
         require_readable(self, positions)
         schema = schema_of((sql_name(position), plain_type(self.types[position])) for position in positions)
 
         def convert_batches() -> Iterator[RecordBatch]:
-            """Yield the batches in types that DuckDB neither checks nor converts."""
+            """Yield the batches of the requested columns in types that DuckDB neither checks nor converts."""
             for batch in self.read_batches(positions):
                 yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
 
@@ -1031,11 +1182,21 @@ class ArrowSource:
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return None: Arrow carries texts as bytes."""
+        """Return None: Arrow carries texts as bytes.
+
+        Args:
+            connection: Connection of DuckDB; without effect.
+            positions: Positions of columns; without effect.
+            texts: Positions of columns of texts; without effect.
+        """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Return a FROM clause of the columns at these positions, as `scan`, and of a column `whole`: an injective
         encoding of all columns of the row.
+
+        Args:
+            connection: Connection of DuckDB that runs the query.
+            positions: Positions of the columns in the schema.
         """
         rows = self.scan(connection, range(len(self.columns)))
         return add_whole_row_column(rows, self.columns, positions)

@@ -95,7 +95,11 @@ class CsvSource:
         return len(self.columns)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
-        """Return None: no query counts the rows, which are counted while lines are read."""
+        """Return None: no query counts the rows, which are counted while lines are read.
+
+        Args:
+            positions: Positions of columns; without effect.
+        """
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Register the fields at these positions with DuckDB, and return the name of the table for a FROM clause.
@@ -116,10 +120,20 @@ class CsvSource:
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return None, because fields are bytes, which DuckDB cannot decode by itself."""
+        """Return None, because fields are bytes, which DuckDB cannot decode by itself.
+
+        Args:
+            connection: Connection of DuckDB; without effect.
+            positions: Positions of columns; without effect.
+            texts: Positions of columns of texts; without effect.
+        """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
         """Register the fields at these positions, and each whole line as a column ``whole``, with DuckDB.
+
+        Args:
+            connection: Connection of DuckDB that runs the query.
+            positions: Positions of the columns in the schema.
 
         Returns:
             Name of the table for a FROM clause, with columns as in `scan`.
@@ -141,7 +155,9 @@ class CsvSource:
         schema = sources.schema_of((name, DataType.binary()) for name in names)
 
         def make_batches() -> Iterator[RecordBatch]:
-            """Yield a batch per block of lines: its fields, the letters of its faults, and its lines."""
+            """Yield a batch per block of lines: the requested fields, the letters of its faults if they are requested,
+            and its lines if whole lines are.
+            """
             for lines in self._read_blocks():
                 fields = [
                     lines.field(position) if position < self.line_place else lines.faults() for position in positions
@@ -151,7 +167,7 @@ class CsvSource:
         return sources.register_batches(connection, schema, make_batches)
 
     def _read_blocks(self) -> Iterator[LineBlock]:
-        """Yield the lines below the headers in blocks, decoded to UTF-8."""
+        """Yield the lines below the headers of all files in blocks, decoded to UTF-8."""
         codec = self.file.codec
         for csv_file in (self.file, *(replace(self.file, file=path) for path in self.more_paths)):
             with open_csv(csv_file) as file:
@@ -218,7 +234,11 @@ def _read_to_end(file: BinaryIO) -> None:
 
 
 def read_header(file: BinaryIO) -> bytes:
-    """Return the first line, cut after `LONGEST_TEXT` bytes."""
+    """Return the first line, cut after `LONGEST_TEXT` bytes; empty for an empty file.
+
+    Args:
+        file: CSV file, open at its beginning.
+    """
     return file.readline(sources.LONGEST_TEXT)
 
 
@@ -288,7 +308,7 @@ class LineBlock:
         return _make_binary_array(self.line_starts, self.block, np.diff(self.line_starts) <= sources.LONGEST_TEXT)
 
     def faults(self) -> Array:
-        """Return the letter of each line's fault; null for a well-formed line."""
+        """Return the letter of each line's fault, as an array of byte strings; null for a well-formed line."""
         offsets = np.concatenate([[0], np.cumsum(~self.is_well_formed)])
         return _make_binary_array(offsets, self.fault_letters[~self.is_well_formed], ~self.is_well_formed)
 
@@ -334,7 +354,13 @@ def _unescape_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
 
 
 def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
-    """Return an Arrow array of byte strings from offsets and bytes; null where `valid` is False."""
+    """Return an Arrow array of byte strings from offsets and bytes; null where `valid` is False.
+
+    Args:
+        offsets: Start of each string in `text`, followed by the end of the last one.
+        text: Bytes of all strings, one after the other.
+        valid: Whether each string is present.
+    """
     bits = np.packbits(valid, bitorder="little")
     return sources.array_from_buffers(DataType.binary(), len(valid), bits, offsets.astype(np.int32), text)
 
@@ -347,7 +373,14 @@ PARQUET_MAGICS = b"PAR1", b"PARE"
 
 
 def describe_unreadable_parquet(path: Path) -> str:
-    """Return the message for a file that cannot be read as Parquet, by its first four bytes alone."""
+    """Return the message for a file that cannot be read as Parquet, by its first four bytes alone.
+
+    Args:
+        path: Path of the file. If it cannot be opened, the message is the first one below.
+
+    Returns:
+        The message: the file is damaged, or is not a Parquet file.
+    """
     try:
         with path.open("rb") as file:
             has_magic = file.read(4) in PARQUET_MAGICS
@@ -393,11 +426,19 @@ class ParquetSource:
 
     @property
     def columns(self) -> tuple[sources.Column, ...]:
-        """The columns of the schema, with the SQL that reads them through Arrow."""
+        """The columns of the schema in its order, with the SQL that reads them through Arrow."""
         return self.arrow_source.columns
 
     def row_count_sql(self, positions: Sequence[int]) -> str | None:
-        """Return a query of the number of rows, which adds up the sizes of their groups in the files."""
+        """Return a query of the number of rows, which adds up the sizes of their groups in the files.
+
+        Args:
+            positions: Positions of the columns that a question reads.
+
+        Returns:
+            The query; None if one of the columns is read through Arrow, so that rows are counted while batches are
+            read.
+        """
         if not self._reads_directly([position for position in positions if position not in self.utf8_columns]):
             return None
         return f"SELECT count(*) FROM ({' UNION ALL '.join(f'SELECT 1 FROM {scan}' for scan in self.scans)})"
@@ -406,6 +447,13 @@ class ParquetSource:
         """Return a FROM clause with the columns at these positions, named ``c0``, ``c1`` and so on by position.
 
         DuckDB reads the files itself if it can read all of these columns for any values; otherwise Arrow does.
+
+        Args:
+            connection: Connection of DuckDB that runs the query.
+            positions: Positions of the columns in the schema.
+
+        Raises:
+            ImportError: only pyarrow reads one of the columns, and it is not installed.
         """
         sources.require_readable(self, positions)
         if not self._reads_directly(positions):
@@ -450,7 +498,11 @@ class ParquetSource:
         return f"({' UNION ALL '.join(selects)})"
 
     def _reads_directly(self, positions: Sequence[int]) -> bool:
-        """Return True if DuckDB reads these columns for any values, under names that are clear to it."""
+        """Return True if DuckDB reads these columns for any values, under names that are clear to it.
+
+        Args:
+            positions: Positions of the columns in the schema.
+        """
         is_direct = all(self.read_by_duckdb[position] and self.names[position] for position in positions)
         return is_direct and has_distinct_names(self.names)
 
@@ -484,6 +536,9 @@ def has_distinct_names(names: Sequence[str]) -> bool:
 
 def source_of_parquet(group: FileGroup) -> ParquetSource:
     """Open Parquet files and read their schemas. Partition keys are columns of text without a declared type.
+
+    Args:
+        group: Files of one table, with the values of their partition keys.
 
     Raises:
         ValueError: a file is not Parquet, two columns have the same name, or the files have different columns.
@@ -526,7 +581,14 @@ def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
     )
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        """Yield the columns at these positions, batch by batch, file by file."""
+        """Yield the columns at these positions, batch by batch, file by file.
+
+        Args:
+            positions: Positions of columns in the schema; partition keys come after the columns of the files.
+
+        Yields:
+            The columns of a batch in the order of `positions`.
+        """
         selected_names = [names[position] for position in positions if position < len(schema.names)]
         for number, path in enumerate(group.paths):
             values = group.values[number] if group.keys else ()
@@ -582,7 +644,14 @@ def _find_uuid_columns(schema: Any) -> frozenset[str]:
 
 
 def _key_columns(group: FileGroup) -> tuple[sources.Column, ...]:
-    """Return the columns of partition keys, which are read as the fields of a CSV file are."""
+    """Return the columns of partition keys, which are read as the fields of a CSV file are.
+
+    Args:
+        group: Files of one table, with the values of their partition keys.
+
+    Returns:
+        A column for each key, in the order of the keys.
+    """
     file = CsvFile("keys.csv")
     number = sources.number_sql(file)
     days = sources.days_sql(file)
@@ -622,17 +691,32 @@ def _format_scans(group: FileGroup, wrong_text: str = "strict") -> tuple[str, ..
 
 
 def _format_lenient_scans(group: FileGroup) -> tuple[tuple[str, str], ...]:
-    """Return SQL of the rows of each file, with invalid UTF-8 replaced, and without it."""
+    """Return SQL of the rows of each file, with invalid UTF-8 replaced, and without it.
+
+    Args:
+        group: Files of one table, with the values of their partition keys.
+
+    Returns:
+        A pair for each file: the scan that replaces invalid UTF-8, and the scan that leaves it out.
+    """
     return tuple(zip(_format_scans(group, "replace"), _format_scans(group, "ignore"), strict=True))
 
 
 def _format_blob(value: str) -> str:
-    """Return SQL of the bytes of a text."""
+    """Return SQL of the bytes of a text.
+
+    Args:
+        value: Text, which is encoded as UTF-8.
+    """
     return f"unhex('{value.encode().hex()}')"
 
 
 def _quote_name(name: str) -> str:
-    """Return an SQL identifier in double quotes."""
+    """Return an SQL identifier in double quotes.
+
+    Args:
+        name: Any name; double quotes in it are doubled.
+    """
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -783,7 +867,12 @@ def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
 
 
 def _format_scan(path: Path, wrong_text: str = "strict") -> str:
-    """Return SQL that reads a Parquet file; `wrong_text` is DuckDB's treatment of invalid UTF-8."""
+    """Return SQL that reads a Parquet file.
+
+    Args:
+        path: Path of the file.
+        wrong_text: DuckDB's treatment of invalid UTF-8: ``strict``, ``replace`` or ``ignore``.
+    """
     return f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
 
 
@@ -829,7 +918,14 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
     types = sources.read_types(projected.limit(0))
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
-        """Run the relation and yield the columns at these positions, batch by batch."""
+        """Run the relation and yield the columns at these positions, batch by batch.
+
+        Args:
+            positions: Positions of columns in the schema.
+
+        Yields:
+            The columns of a batch in the order of `positions`.
+        """
         rows = projected.project(", ".join(f"#{position + 1}" for position in positions))
         if reads_small_batches and not all(kinds[position] in TAKEN for position in positions):
             # 2**10: rows of a batch with texts, so that texts of the maximum length fit into an Arrow array
@@ -932,7 +1028,14 @@ def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
     loads = [cache(column.load) for column in columns]
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
-        """Convert the columns at these positions, and yield them in aligned batches."""
+        """Convert the columns at these positions, and yield them in aligned batches.
+
+        Args:
+            positions: Positions of columns in the schema.
+
+        Yields:
+            The columns of a batch in the order of `positions`.
+        """
         return _align_batches([loads[position]() for position in positions])
 
     return sources.ArrowSource(
@@ -967,6 +1070,9 @@ def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Arra
 def source_of_table(data: Any) -> sources.ArrowSource:
     """Return the rows of an Arrow table, or of an object that exports one by the PyCapsule protocol.
 
+    Args:
+        data: Table or record batch with ``__arrow_c_stream__`` or ``__arrow_c_array__``.
+
     Raises:
         InvalidArgument: a whole row of the table is null (a missing struct).
     """
@@ -1000,7 +1106,12 @@ def _column_of_field(rows: Sequence[Array], position: int, field: Any) -> Memory
 
 
 def _column_chunks(rows: Sequence[Array], position: int) -> list[Array]:
-    """Return one column of each batch of an Arrow table."""
+    """Return one column of each batch of an Arrow table.
+
+    Args:
+        rows: Batches of the table, as arrays of structs.
+        position: Position of the column.
+    """
     return [struct_field(batch, position) for batch in rows]
 
 
@@ -1016,7 +1127,14 @@ def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
     empty = source_of_frame(frame.head(0).collect(backend))
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Any]]:
-        """Compute the columns at these positions and yield them batch by batch."""
+        """Compute the columns at these positions and yield them batch by batch.
+
+        Args:
+            positions: Positions of columns in the schema.
+
+        Yields:
+            The columns of a batch in the order of `positions`.
+        """
         collected = source_of_frame(frame.select([names[position] for position in positions]).collect(backend))
         yield from collected.read_batches(range(len(positions)))
 
@@ -1025,6 +1143,9 @@ def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
 
 def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
     """Return the rows of a mapping from column names to values, such as NumPy arrays, lists or series.
+
+    Args:
+        data: Values by column name. Names are converted to text.
 
     Raises:
         ValueError: the lengths differ, or an array does not have exactly one axis.
@@ -1039,7 +1160,12 @@ def source_of_mapping(data: Mapping[str, Any]) -> sources.ArrowSource:
 
 
 def column_from_arrow(name: str, values: Any) -> MemoryColumn:
-    """Return a column of an Arrow array, or of a chunked one."""
+    """Return a column of an Arrow array, or of a chunked one.
+
+    Args:
+        name: Name of the column.
+        values: Object that exports the Arrow C interface.
+    """
     array = ChunkedArray.from_arrow(values)
     return MemoryColumn(sources.column_from_arrow_type(name, array.type), array.type, lambda: array.chunks)
 
@@ -1074,7 +1200,11 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
         )
 
     def to_arrow(part: nw.Series[Any]) -> ChunkedArray:
-        """Return a series as an Arrow array, without a copy where its library allows it."""
+        """Return a series as an Arrow array, without a copy where its library allows it.
+
+        Args:
+            part: Series, or a slice of it.
+        """
         native = part.to_native()
         is_arrow = not by_pandas and hasattr(native, "__arrow_c_stream__")
         return ChunkedArray.from_arrow(native if is_arrow else part.to_arrow())
@@ -1095,7 +1225,11 @@ def column_from_series(name: str, series: nw.Series[Any]) -> MemoryColumn:
 
 
 def _numpy_type_of(declared: Any) -> np.dtype[Any] | None:
-    """Return NumPy's type of a pandas column of numbers or times; None for other types and for pyarrow's."""
+    """Return NumPy's type of a pandas column of numbers or times; None for other types and for pyarrow's.
+
+    Args:
+        declared: Type of the column, as pandas declares it.
+    """
     if hasattr(declared, "pyarrow_dtype"):
         return None
     if getattr(declared, "tz", None) is not None:
@@ -1125,7 +1259,12 @@ def _array_of_pandas(series: Any, data_type: np.dtype[Any]) -> Array:
 
 
 def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
-    """Return the declared kind. The type that narwhals infers for objects would depend on their values."""
+    """Return the declared kind: text, or objects. The type that narwhals infers for objects would depend on their
+    values.
+
+    Args:
+        series: Column of a data frame that is neither numbers nor times.
+    """
     declared: Any = series.to_native().dtype
     data_type = declared.categories.dtype if hasattr(declared, "categories") else declared
     return sources.ColumnKind.TEXT if str(data_type).partition("[")[0] in NAMES_OF_TEXT else sources.ColumnKind.OBJECTS

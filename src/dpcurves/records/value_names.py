@@ -204,7 +204,14 @@ def _parse_integer(text: str) -> Key | None:
 
 
 def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
-    """Return the function that finds the key of a text in a column of this floating-point type."""
+    """Return the function that finds the key of a text in a column of this floating-point type.
+
+    Args:
+        declared: Floating-point type of the column.
+
+    Returns:
+        Function of a text that returns the nearest number of the type, if the text is its name; else None.
+    """
 
     def parse_key(text: str) -> Key | None:
         """Return the double that a text names, in its shortest form or without ``.0``; None for other texts."""

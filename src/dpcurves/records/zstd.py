@@ -22,6 +22,9 @@ def open_zstd(path: Path) -> io.BufferedReader:
 
     Reading raises `OSError` if the file is damaged or ends early.
 
+    Args:
+        path: Path of the file.
+
     Raises:
         ImportError: the package zstandard is not installed.
         OSError: the file cannot be opened.

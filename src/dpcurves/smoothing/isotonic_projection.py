@@ -139,7 +139,7 @@ def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
     1970). A solve is linear in the number of points; about ten are needed if noise is a tree. (If it is independent
     from point to point there can be as many as points: use `isotonic_projection` there.)
 
-    Arguments:
+    Args:
         noisy: Noisy counts below each point, (points,).
         graph: Structure of the noise at these points.
         ceiling: Constraint on the last point.
@@ -294,13 +294,21 @@ class LinearProgramme:
         return Elimination.from_graph(self.graph, slot_weights, ground)
 
     def slack_change(self, pressure: FloatArray) -> FloatArray:
-        """Return ``-A'p``, the change of the slack of each variable by a pressure p, (variables,)."""
+        """Return ``-A'p``, the change of the slack of each variable by a pressure p, (variables,).
+
+        Args:
+            pressure: p, of shape ``(points + 1,)``.
+        """
         change = np.empty(2 * len(self.slots) + self.bounded_steps)
         _fill_slack_change(self.lower, self.upper, pressure, change)
         return change
 
     def apply_constraints(self, value: FloatArray) -> FloatArray:
-        """Return ``A x`` for variables x, (points + 1,), with 0 at a free step."""
+        """Return ``A x`` for variables x, (points + 1,), with 0 at a free step.
+
+        Args:
+            value: x: upward changes, downward changes and bounded steps, of shape ``(variables,)``.
+        """
         steps = np.zeros(len(self.steps))
         steps[: self.bounded_steps] -= value[2 * len(self.slots) :]
         _add_noise_to_steps(self.lower, self.upper, value, steps)
@@ -350,7 +358,11 @@ def solve_interior_point(programme: LinearProgramme) -> InteriorPoint:
 
 
 def _initial_point(programme: LinearProgramme) -> InteriorPoint:
-    """Return the least-squares solution, moved into the interior; slacks match pressures exactly from here."""
+    """Return the least-squares solution, moved into the interior; slacks match pressures exactly from here.
+
+    Args:
+        programme: The linear programme.
+    """
     pressure = np.full(len(programme.steps), programme.cost.min() / 2)
     if programme.last_ground == np.inf:
         pressure[-1] = 0.0
@@ -445,7 +457,13 @@ def _refine_direction(
 
 @compile_loop
 def _subtract_slack_effect(point: InteriorPoint, slack_change: FloatArray, value_change: FloatArray) -> None:
-    """Decrease `value_change`, in place, in proportion to the increase of the slack of each variable."""
+    """Decrease `value_change`, in place, in proportion to the increase of the slack of each variable.
+
+    Args:
+        point: Present point, with positive variables and slacks.
+        slack_change: Increase of each slack, of shape ``(variables,)``.
+        value_change: Array of shape ``(variables,)`` that is changed.
+    """
     for i in range(len(value_change)):
         value_change[i] -= point.value[i] / point.slack[i] * slack_change[i]
 
@@ -480,7 +498,14 @@ def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step:
 @compile_loop
 def _fill_corrector_target(point: InteriorPoint, predictor: InteriorPoint, centre: float, target: FloatArray) -> None:
     """Set `target`, in place, to the target of the corrector: an equal product `centre` of variables and slacks, minus
-    the second-order predictor term."""
+    the second-order predictor term.
+
+    Args:
+        point: Present point, with positive variables and slacks.
+        predictor: Direction of the predictor.
+        centre: Product of a variable and its slack that the step aims at.
+        target: Array of shape ``(variables,)`` that is filled.
+    """
     for i in range(len(target)):
         target[i] = (centre - predictor.value[i] * predictor.slack[i]) / point.slack[i]
 
@@ -513,6 +538,12 @@ def _fill_slack_change(lower: Indices, upper: Indices, pressure: FloatArray, cha
 def _add_noise_to_steps(lower: Indices, upper: Indices, value: FloatArray, steps: FloatArray) -> None:
     """Add, in place, each noise's net change, `value[i] - value[noises + i]`, to step `lower[i]`, and subtract it from
     step `upper[i]`.
+
+    Args:
+        lower: Step that each noise raises.
+        upper: Step that each noise lowers.
+        value: Upward changes of all noises, then the downward changes; further entries have no effect.
+        steps: Array of steps that is changed.
     """
     noises = len(lower)
     for i in range(noises):

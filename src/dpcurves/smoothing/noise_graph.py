@@ -416,6 +416,11 @@ class NoisyCurve(NamedTuple):
 def estimate_nested_prefixes(distribution: IntervalSums, values: Sequence[int] | FloatArray) -> NoisyCurve:
     """Return the prefix counts of one row, each as the sum of the fewest released nested intervals.
 
+    Args:
+        distribution: Nested intervals of one row of cells, with their noises.
+        values: Released counts of the intervals, level by level from coarse to fine, each level from left to right;
+            further values, such as the count of missing records, have no effect.
+
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Tier, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))

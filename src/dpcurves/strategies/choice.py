@@ -112,6 +112,9 @@ def mark_inside(query: CoverageQuery) -> BoolArray:
     """Return a mask of the cells inside each interval, of shape ``(intervals - 1, cells)``.
 
     The last interval holds all cells and is never compared, so it is left out.
+
+    Args:
+        query: Nested intervals of cells, all around the middle cell.
     """
     slots = query.grid.slots
     distance = np.abs(np.arange(slots) - slots // 2)
@@ -124,6 +127,9 @@ def excess_weights(query: CoverageQuery) -> FloatArray:
 
     The excess is the number of records inside the interval minus coverage times all records. The last interval holds
     all cells and is left out.
+
+    Args:
+        query: Nested intervals of cells, all around the middle cell, and the coverage (a share of the records).
     """
     return np.subtract(mark_inside(query), float(query.coverage), dtype=np.float64)
 
@@ -220,7 +226,11 @@ def replace_categories(question: Question, unlisted: UnlistedCategories, categor
 
 
 def _by_columns(question: object) -> tuple[object, ...]:
-    """Return the entries of a question's `by` as a tuple; ``(None,)`` if it has none."""
+    """Return the entries of a question's `by` as a tuple; ``(None,)`` if it has none.
+
+    Args:
+        question: Any question.
+    """
     by = getattr(question, "by", None) if is_dataclass(question) else None
     return by if isinstance(by, tuple) else (by,)
 
@@ -349,7 +359,15 @@ def describe_category_price(loss: str, unlisted: UnlistedCategories, fewest: int
 
 
 def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[EstimatedTable]:
-    """Count the cells of a table with the workload's estimator; without one, each cell in a single round."""
+    """Count the cells of a table with the workload's estimator; without one, each cell in a single round.
+
+    Args:
+        workload: Axes of the table, and the estimator, if one was chosen.
+        setting: Loss and adjacency.
+
+    Returns:
+        Generator of steps, which returns the estimated counts inside and outside the grids and the missing count.
+    """
     if workload.estimator is not None:
         return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
     release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)
@@ -366,6 +384,13 @@ def count_refined_cells(workload: TableWorkload, setting: Setting) -> Strategy[E
     """Count the cells of a table with the estimator that the workload names; without one, with `RefinedGridEstimator`.
 
     That estimator counts blocks of cells, which are small where this reduces the error.
+
+    Args:
+        workload: Axes of the table, and the estimator, if one was chosen.
+        setting: Loss and adjacency.
+
+    Returns:
+        Generator of steps, which returns the estimated counts inside and outside the grids and the missing count.
     """
     estimator = workload.estimator or RefinedGridEstimator()
     return (yield from estimator.estimate_table(workload.axes, setting, ALL))
@@ -432,12 +457,28 @@ def _choose_strategy(
 
 
 def _ask_cells(workload: CellWorkload, setting: Setting) -> Strategy[TableCounts]:
-    """Ask for the count of every cell in one round, with the whole loss; return the counts."""
+    """Ask for the count of every cell in one round, with the whole loss; return the counts.
+
+    Args:
+        workload: Axes of the table.
+        setting: Loss and adjacency; without effect.
+
+    Returns:
+        Generator of one step, which returns the counts.
+    """
     return TableCounts.from_last_release([(yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL))])
 
 
 def _ask_query(workload: SingleQueryWorkload, setting: Setting) -> Strategy[Release]:
-    """Ask the workload's own query in one round, with the whole loss; return the release."""
+    """Ask the workload's own query in one round, with the whole loss; return the release.
+
+    Args:
+        workload: The query.
+        setting: Loss and adjacency; without effect.
+
+    Returns:
+        Generator of one step, which returns the release.
+    """
     return (yield Step(workload.query, ALL))
 
 

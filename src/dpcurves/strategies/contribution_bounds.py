@@ -90,7 +90,14 @@ def candidate_bounds() -> list[int]:
 
 
 def _unit_count_levels(levels: int) -> FloatArray:
-    """Return the positive values that a latent number of units may have, increasing, equally spaced on a log2 scale."""
+    """Return the positive values that a latent number of units may have, increasing, equally spaced on a log2 scale.
+
+    Args:
+        levels: Number of values.
+
+    Returns:
+        Array of shape ``(levels,)``. The smallest is ``2**Tuning.lowest_level``, the step ``Tuning.level_step``.
+    """
     return np.asarray(2.0 ** (TUNING.lowest_level + TUNING.level_step * np.arange(levels)))
 
 
@@ -126,17 +133,17 @@ class UnitSizes(NamedTuple):
 
     @property
     def total_records(self) -> FloatArray:
-        """Number of all records of each simulated histogram, of shape (paths, 1)."""
+        """Number of all records of each simulated histogram, at least 1, of shape (paths, 1)."""
         return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
 
     @property
     def kept_records_per_unit(self) -> FloatArray:
-        """Records per unit of each cell that each bound keeps, of shape (paths, cells, bounds)."""
+        """Records per unit of each cell that each candidate bound keeps, of shape (paths, cells, bounds)."""
         return np.minimum(self.records[:, :, None], np.array(candidate_bounds(), dtype=np.float64))
 
     @property
     def used_records(self) -> FloatArray:
-        """Number of records that each bound keeps, of shape (paths, bounds)."""
+        """Number of records that each candidate bound keeps, at least 1, of shape (paths, bounds)."""
         return np.asarray(np.maximum((self.units[:, :, None] * self.kept_records_per_unit).sum(axis=1), 1))
 
 
@@ -290,7 +297,11 @@ class _UnitCounts(NamedTuple):
 
 
 def _collect_counts(release: Release) -> _UnitCounts:
-    """Return the noisy counts of a pilot query by size and value, with the noise of each count."""
+    """Return the noisy counts of a pilot query by size and value, with the noise of each count.
+
+    Args:
+        release: Release of a pilot query of units by size, and perhaps by the value of one record.
+    """
     distribution = release.plan.distribution.require_type(IntervalSums)
     query = release.plan.query
     sizes = MOST_DOUBLINGS + 2
@@ -369,13 +380,19 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
 
 
 def _candidate_slopes() -> FloatArray:
-    """Return the slopes that a latent sequence may have, increasing, in log2 units per cell."""
+    """Return the slopes that a latent sequence may have, increasing, in log2 units per cell, of shape ``(slopes,)``."""
     return np.arange(-TUNING.largest_slope, TUNING.largest_slope + TUNING.level_step / 2, TUNING.level_step)
 
 
 def _repeat_for_states(counts: FloatArray) -> FloatArray:
     """Return a value for each state of the hidden Markov model: the empty state, then each positive count with each
     slope.
+
+    Args:
+        counts: A value for each count: the count 0 first, then the positive counts, of shape ``(levels + 1,)``.
+
+    Returns:
+        Array of shape ``(1 + levels * slopes,)``, slopes fastest.
     """
     return np.append(counts[0], np.repeat(counts[1:], len(_candidate_slopes())))
 

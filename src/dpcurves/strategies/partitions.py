@@ -259,6 +259,9 @@ def count_between(
 def require_axis(axes: Axes) -> Axis:
     """Return the column that is counted along its grid.
 
+    Args:
+        axes: Axes of a table, at least one.
+
     Raises:
         TypeError: the last axis is not a column of numbers.
     """

@@ -154,7 +154,7 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
 
     The more records for the noise, the finer the tilings that show more than noise (`FamilyTuning.pilot_ratios`).
 
-    Arguments:
+    Args:
         total: The public number of records; None if it is private, then 3 is returned.
         base_noise: Noise of a count if the whole loss were spent on a single tiling.
     """
@@ -168,7 +168,7 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
 def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
     """Return True if cells hold so many records on average that one round that counts all cells is most accurate.
 
-    Arguments:
+    Args:
         cells: Number of cells.
         total: The public number of records; None if it is private, then False is returned.
         base_noise: Noise of a count if the whole loss were spent on a single tiling.
@@ -184,7 +184,7 @@ def is_nearly_exact(cells: int, total: float | None, base_noise: Noise) -> bool:
     price of the earlier rounds matters more here than elsewhere, because the variance of small integer noise falls much
     faster than the square of its scale.
 
-    Arguments:
+    Args:
         cells: Number of cells.
         total: The public number of records; None if it is private.
         base_noise: Noise of a count if the whole loss were spent on a single tiling.
@@ -238,7 +238,7 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
     """
@@ -275,7 +275,7 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         joint: The first round.
         zero_slot: The separate cell of zero, which shows nothing of other cells and is left out; None: zero has no
             separate cell.
@@ -362,7 +362,7 @@ def divide_outstanding_intervals(splits: TreeEstimate, base_noise: Noise, interv
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from the first round.
         base_noise: Noise of a count in the second round.
         intervals: First cells of the intervals of the first round.
@@ -445,7 +445,7 @@ def _choose_laplace_tilings(
     """Return the tilings of the candidate with the least expected error; the first unless another one is clearly
     better, with a band about as narrow as the narrowest.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
         candidates: Unsplit intervals, as node numbers, and the number of tilings; from narrow intervals to wide ones.
@@ -491,7 +491,7 @@ def expect_widths(splits: TreeEstimate, tilings: Iterable[NDArray[np.int64]], va
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         tilings: Nodes of each tiling; those of the last one are not divided.
         variance: Variance of the noise of each count.
@@ -541,7 +541,7 @@ def _select_leaves(
     An interval is divided if it holds many records, or if a split within it has a large variance. More tilings are used
     until the intervals are no more than their limit (`FamilyTuning.largest_tilings`).
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
         ratios: For rounds of 1, 2, ... tilings: records that an interval may hold, in standard deviations of a count,
@@ -577,7 +577,11 @@ def _select_leaves(
 
 def _find_variance_maxima(splits: TreeEstimate) -> tuple[FloatArray, FloatArray]:
     """Return the largest variance of a split of narrow intervals, and of wide ones, in the subtree of each node:
-    (nodes,) each. Intervals are wide from `Tuning.typical_width` on."""
+    (nodes,) each. Intervals are wide from `Tuning.typical_width` on.
+
+    Args:
+        splits: Estimated noisy splits of the nodes of a tree over the cells.
+    """
     is_narrow = splits.layout.width < TUNING.typical_width * splits.layout.cells
     narrow, wide = (np.where(is_included, splits.variance, 0.0) for is_included in (is_narrow, ~is_narrow))
     return subtree_maxima(splits.layout, narrow), subtree_maxima(splits.layout, wide)
@@ -627,7 +631,7 @@ def refine_around_quantiles(
 
     Formal guarantees: a pure function of released and other public numbers.
 
-    Arguments:
+    Args:
         splits: Estimates from earlier rounds.
         base_noise: Noise of a count if the round had a single tiling.
         shares: Levels of the quantiles.
@@ -712,7 +716,7 @@ def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> 
     This is possible with Gaussian noise: the noise of a prefix of all cells hardly grows with their number. With
     Laplace noise it grows too fast. If records are far above the noise, atoms among them are worth more intervals.
 
-    Arguments:
+    Args:
         tilings: Tilings of the last round.
         splits: Estimates from earlier rounds.
         base_noise: See `is_dense`.
@@ -746,12 +750,22 @@ def full_tree_tilings(layout: DyadicLayout) -> Tilings:
 
 
 def _split_variance(base_noise: Noise, tilings: int) -> float:
-    """Return the noise variance of a split, in squared records, if one of `tilings` tilings counts both halves."""
+    """Return the noise variance of a split, in squared records, if one of `tilings` tilings counts both halves.
+
+    Args:
+        base_noise: Noise of a count that has the whole loss of the round.
+        tilings: Number of tilings that share this loss.
+    """
     return Noise(base_noise.family, base_noise.parameter * tilings).variance / 2
 
 
 def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
-    """Return the mean variance of a prefix of intervals under Gaussian noise, up to a factor, with a public total."""
+    """Return the mean variance of a prefix of intervals under Gaussian noise, up to a factor, with a public total.
+
+    Args:
+        layout: Binary tree over the cells.
+        tilings: First cells of the intervals of each tiling of the cells, from coarse to fine.
+    """
     noise, missing = (Noise(Family.GAUSSIAN, tiling_count * _LARGE) for tiling_count in (len(tilings), 1))
     distribution = IntervalSums(1, layout.cells, tuple(Tier(starts, noise) for starts in tilings), missing)
     return round_error(distribution.interval_distribution.mean_prefix_variance(True))
@@ -772,14 +786,24 @@ def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, tot
 
 
 def _starts_of_nodes(layout: Layout, nodes: NDArray[np.int64]) -> Places:
-    """Return the first cells of nodes that tile the cells, as a range if they are evenly spaced."""
+    """Return the first cells of nodes that tile the cells, as a range if they are evenly spaced.
+
+    Args:
+        layout: Binary tree over the cells.
+        nodes: Nodes of the tree, from left to right, that cover each cell once.
+    """
     starts = first_cells_of_nodes(layout, nodes)
     regular = range(0, layout.cells, int(starts[1]) if len(starts) > 1 else layout.cells)
     return regular if len(regular) == len(starts) and np.array_equal(starts, regular) else tuple(starts.tolist())
 
 
 def _starts_of_tilings(layout: Layout, tilings: Iterable[NDArray[np.int64]]) -> Tilings:
-    """Return tilings by the first cells of their nodes."""
+    """Return tilings by the first cells of their nodes.
+
+    Args:
+        layout: Binary tree over the cells.
+        tilings: Nodes of each tiling, from left to right.
+    """
     return tuple(_starts_of_nodes(layout, nodes) for nodes in tilings)
 
 
@@ -847,6 +871,10 @@ def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
     """Return a step, a query with its budget fraction, that counts the records below these cells of an axis.
 
     The fraction is 1 in each round, but all rounds share one noise tree, which is charged once.
+
+    Args:
+        axis: Axis on a grid.
+        slots: Numbers of cells: each prefix holds the cells before that number.
     """
     return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
 
@@ -859,6 +887,10 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
 
     The query is a `CountQuery` whose mechanism is chosen for accurate prefixes. A hint of the workload is passed on,
     except `Hint.SPREAD`, which concerns several rounds alone.
+
+    Args:
+        workload: Axes of the table, with the method and the hint, if they were chosen.
+        setting: Loss and adjacency.
     """
     if workload.method is not None:
         return (yield from workload.method.ask_rounds(workload.axes, setting))
@@ -874,6 +906,10 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
 
     Formal guarantees: the search spends a public fraction of the loss, and the later rounds the rest, for all answers,
     so together they lose the granted loss (adaptive composition: `lattices.spend_remainder`).
+
+    Args:
+        workload: Axes of the table, and whether a step of the values is searched for.
+        setting: Loss and adjacency.
     """
     *rows, axis = workload.axes
     if not workload.searches_lattice or not isinstance(axis, Axis):
@@ -1041,7 +1077,7 @@ def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
     for 1,000 records at epsilon .1 are many. A private number gives no information; and each declared value is worth a
     count.
 
-    Arguments:
+    Args:
         axis: The cells.
         total: The public number of records; None if it is private.
         noise: Noise of a count if the whole loss were spent on a single tiling.
@@ -1161,7 +1197,11 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
 
 
 def _combine_rounds(releases: tuple[Release, ...]) -> TableCounts:
-    """Combine all rounds; a tree over all cells that is not halved like the rounds before is used alone."""
+    """Combine all rounds; a tree over all cells that is not halved like the rounds before is used alone.
+
+    Args:
+        releases: Releases of all rounds, in order, at least one.
+    """
     evidence = tuple(Evidence.from_release(release) for release in releases)
     if releases[-1].plan.query.uses_prefixes and not evidence[-1].sums.is_convolved:
         return TableCounts.from_last_release(releases)
@@ -1186,7 +1226,17 @@ def _build_all_cells_query(axis: Axis, joint: JointEstimate, multiple: Fraction)
 def _choose_next_tilings(
     joint: JointEstimate, multiple: Fraction, refine: Callable[[TreeEstimate, Noise], Tilings]
 ) -> Tilings:
-    """Return the next round's tilings, with `multiple` times the first round's loss; all cells if nothing is split."""
+    """Return the next round's tilings, with `multiple` times the first round's loss; all cells if nothing is split.
+
+    Args:
+        joint: Estimate from the rounds so far.
+        multiple: Ratio of the losses, of a round to the first one.
+        refine: Function that divides the tree, given its estimate and the noise of a count with the whole loss of the
+            round.
+
+    Returns:
+        First cells of the intervals of each tiling of the cells, from coarse to fine.
+    """
     levels = joint.rounds[0].interval_sums.levels
     base_noise = Noise(joint.noise.family, joint.noise.parameter / len(levels) / multiple)
     tilings = refine(joint.tree_estimate, base_noise)

@@ -157,6 +157,9 @@ class PilotCounts:
         def refine_evidence(evidence: Evidence) -> Evidence:
             """Return the counts of one round as sums over cells of the finer grid: same values and noise, other cell
             numbers.
+
+            Args:
+                evidence: Counts of one round on the coarser cells.
             """
             (tier,) = evidence.interval_sums.levels
             moved_tier = Tier(tuple(starts[tier.first_cells].tolist()), tier.noise)
@@ -241,7 +244,7 @@ class PilotCounts:
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
         """Return empirical Bayes estimates of the count of each cell from all rounds; 0 where not significant.
 
-        Arguments:
+        Args:
             total: The public number of records; None if it is private.
         """
         splits = self.estimate_tree(total)
@@ -305,7 +308,7 @@ class PilotCounts:
     def build_layout(self, likely: FloatArray, step: float) -> Layout:
         """Build a tree of the intervals of all rounds in which neighbours that seem empty are separated last.
 
-        Arguments:
+        Args:
             likely: Estimated count of each cell.
             step: If values are multiples of a step, the values between multiples are separated last; 0 for no step.
         """
@@ -359,7 +362,7 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 
     Formal guarantees: a pure function of released counts.
 
-    Arguments:
+    Args:
         edges: Increasing endpoints of the counted intervals.
         below: Unbiased noisy counts of the records below each.
         noise: Standard deviation of the noise of the count of an interval.
@@ -399,10 +402,17 @@ def are_multiples(
 ) -> bool:
     """Return whether nearly all records between separately counted multiples of the step lie on multiples.
 
-    `find_value_step` alone would find a step in a density with heaps on round numbers, too. Arguments as in
-    `find_value_step`; `clearly` requires most of the records and little noise.
+    `find_value_step` alone would find a step in a density with heaps on round numbers, too.
 
     Formal guarantees: a pure function of released counts.
+
+    Args:
+        step: The step, above 0, in units of the column.
+        edges: Edges of the cells, increasing, in units of the column.
+        below: Estimated records below each edge.
+        noise: Standard deviation of a count, in records.
+        records: Number of all records.
+        clearly: Whether multiples must hold most of the records, with little noise.
 
     >>> edges, ulp = np.array([1.0, 2.0, 3.0]), np.spacing(np.array([1.0, 2.0, 3.0]))
     >>> ends = np.ravel([edges, edges + ulp], order="F")
@@ -543,7 +553,14 @@ class _SearchState:
         )
 
     def ask_pilot_query(self, budget_fraction: Fraction) -> Strategy[_SearchState]:
-        """Ask for the count of every cell with this fraction of the loss; return the state with one more round."""
+        """Ask for the count of every cell with this fraction of the loss; return the state with one more round.
+
+        Args:
+            budget_fraction: Fraction of the whole loss.
+
+        Returns:
+            Generator of one step, which returns the new state.
+        """
         return (yield from self.ask_tilings((range(self.slots),), budget_fraction))
 
     def refine_cells(
@@ -551,6 +568,12 @@ class _SearchState:
     ) -> _SearchState:
         """Return the state on a grid with about `cells` more cells, most of them where `counts` are large; nothing is
         asked.
+
+        Args:
+            cells: Approximate number of new cells.
+            counts: Estimated count of each present interval between edges.
+            singletons: Rule for the numbers that get separate cells.
+            step: Step of which values, and so edges, are multiples; 0: no step.
         """
         edges = refine_edges(self.pilot_counts.edges, allocate_cells(counts), cells, singletons, step)
         return replace(self, pilot_counts=self.pilot_counts.move_to_edges(edges))
@@ -697,7 +720,7 @@ def _count_on_cells(
     If single cells seem to hold most records (atoms), one more pilot query searches for them first. Neighbours that
     seem empty are counted together, and so are all values from one multiple of a step to the next.
 
-    Arguments:
+    Args:
         pilot_state: All pilot queries, on the cells of the pilot queries.
         state: All pilot queries, on the chosen cells.
         likely: Estimated count of each cell of the pilot queries.
@@ -748,7 +771,12 @@ def _count_on_cells(
 
 
 def _all_cells_if_single(tilings: Tilings, slots: int) -> Tilings:
-    """Return these tilings, or all cells if the tilings do not split anything."""
+    """Return these tilings, or all cells if the tilings do not split anything.
+
+    Args:
+        tilings: First cells of the intervals of each tiling, from coarse to fine.
+        slots: Number of cells.
+    """
     return tilings if len(tilings[-1]) > 1 else (range(slots),)
 
 
@@ -801,7 +829,7 @@ def refine_edges(
 ) -> tuple[float, ...]:
     """Return the edges with about `cells` more at round numbers, increasing, in units of the column.
 
-    Arguments:
+    Args:
         edges: The edges of the intervals.
         shares: The share of the new cells of each interval.
         cells: Approximate number of new cells.
@@ -820,7 +848,12 @@ def refine_edges(
 
 
 def _select_singletons(edges: list[float], singletons: SingletonRule) -> list[float]:
-    """Return the edges, increasing, that get separate cells, without edges at which a separate cell ends."""
+    """Return the edges, increasing, that get separate cells, without edges at which a separate cell ends.
+
+    Args:
+        edges: Edges of cells, increasing, in units of the column.
+        singletons: Rule for the numbers that get separate cells.
+    """
     starts = np.array(edges)
     starts = np.append(starts[0], starts[1:][starts[1:] != np.nextafter(starts[:-1], inf)])
     if singletons is SingletonRule.EDGES:
@@ -843,6 +876,15 @@ def round_numbers_between(low: float, high: float, cells: float) -> list[float]:
 
     If the two numbers are close, cells have about equal widths, else about equal widths on a log scale, with edges at
     1, 2 and 5 times powers of ten. Edges are the doubles nearest to decimals, so decimal values lie exactly on edges.
+
+    Args:
+        low: Lower one of the two numbers.
+        high: Higher one of the two numbers.
+        cells: Approximate number of cells; below `Tuning.least_cells`, no number is returned.
+
+    Returns:
+        The numbers, increasing; empty if `low` is 0 or below while `high` is above 0.
+
     >>> round_numbers_between(1.0, 2.0, 4), round_numbers_between(-100.0, -80.0, 2)
     ([1.2, 1.4, 1.6, 1.8], [-90.0])
     >>> round_numbers_between(1.0, 1000.0, 6)
@@ -902,6 +944,14 @@ def are_whole_multiples(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
 def _decimal_multiples_between(low: float, high: float, cells: float) -> list[float]:
     """Return multiples of 1, 2 or 5 times a power of ten strictly between two numbers, forming at least `cells`
     cells.
+
+    Args:
+        low: Lower one of the two numbers.
+        high: Higher one of the two numbers.
+        cells: Least number of cells; below `Tuning.least_cells`, no number is returned.
+
+    Returns:
+        The numbers, increasing; empty if cells would be too narrow for doubles.
     """
     if cells < TUNING.least_cells:
         return []

@@ -206,7 +206,7 @@ def _count_intervals(
     """Yield rounds that count both classes in intervals of the grid: between private quantiles, after a pilot query, or
     in all cells if these are few.
 
-    Arguments:
+    Args:
         workload: The two classes and the score.
         records: Public or counted number of records.
         setting: Loss and adjacency.
@@ -355,6 +355,13 @@ def ask_even_intervals(
 def counts_inside_grid(release: Release, score: Axis) -> FloatArray:
     """Return unbiased noisy counts of the intervals of a pilot query, without records outside a grid that excludes
     them.
+
+    Args:
+        release: Release of the pilot query.
+        score: Axis of the scores, with its grid.
+
+    Returns:
+        Counts in records, of shape ``(intervals,)``; they may be negative.
     """
     counts = np.asarray(Evidence.from_release(release).unbiased_cells[0])
     return counts[1:-1] if score.grid.outside is Outside.APART else counts
@@ -365,8 +372,14 @@ def _count_after_pilot_query(
 ) -> Strategy[TableCounts]:
     """Yield a pilot query of all records in even intervals, then a count of both classes between estimated quantiles.
 
-    If the pilot query finds most records in one interval, private quantiles are used instead. Arguments as in
-    `_count_intervals`, with `signal` the signal-to-noise ratio of all records at the whole loss.
+    If the pilot query finds most records in one interval, private quantiles are used instead.
+
+    Args:
+        workload: The two classes and the score.
+        signal: Signal-to-noise ratio of all records at the whole loss.
+        setting: Loss and adjacency.
+        earlier: Releases of earlier rounds.
+        remaining: Fraction of the loss that is left.
     """
     score = workload.score
     pilot_fraction = pilot_budget_fraction(signal)
@@ -599,6 +612,13 @@ def choose_cut_levels(records: float, setting: Setting) -> int:
 def ask_all_cells(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
     """Count both classes in all cells, in one round. Scores outside the grid are clipped or counted apart, as it
     declares.
+
+    Args:
+        workload: The two classes and the score.
+        setting: Loss and adjacency; without effect.
+
+    Returns:
+        Generator of one step, which returns the release and the grid.
     """
     release = yield Step(CountQuery((workload.classes, workload.score), CountUse.PREFIXES), ALL)
     return ScoreGroupReleases((release,), workload.score.grid, release, None)

@@ -94,7 +94,14 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
     gaps = np.diff((high + low) / 2)
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return ``c' A c`` of counts c in a linear number of steps: (..., cells) to (...)."""
+        """Return ``c' A c`` of counts c in a linear number of steps; A has the mean distances of values in two cells.
+
+        Args:
+            cells: Counts, of shape ``(..., cells)``.
+
+        Returns:
+            Array of shape ``(...)``.
+        """
         below = np.cumsum(cells, axis=-1)
         apart = below[..., :-1] * (below[..., -1:] - below[..., :-1])
         return np.asarray(2 * (apart @ gaps) + (cells**2) @ (width / 3))
@@ -173,7 +180,15 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
     middles = (high + low) / 2
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return ``c' A c`` of counts c in a linear number of steps: (..., cells) to (...)."""
+        """Return ``c' A c`` of counts c in a linear number of steps; A has half the mean squared distances of values in
+        two cells.
+
+        Args:
+            cells: Counts, of shape ``(..., cells)``.
+
+        Returns:
+            Array of shape ``(...)``.
+        """
         people = cells.sum(axis=-1)
         centre = cells @ middles / np.where(people == 0, 1.0, people)
         deviations = middles - centre[..., None]

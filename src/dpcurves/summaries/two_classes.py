@@ -226,7 +226,12 @@ def roc_points(positive: FloatArray, negative: FloatArray) -> tuple[FloatArray, 
 
 
 def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
-    """Return the area under a curve by trapezoids, shape (...), from rates of shape (..., points)."""
+    """Return the area under a curve by trapezoids, shape (...), from rates of shape (..., points).
+
+    Args:
+        fpr: False positive rates, nondecreasing along the last axis.
+        tpr: True positive rates at the same thresholds.
+    """
     return np.asarray(np.trapezoid(tpr, fpr, axis=-1))
 
 

@@ -1,6 +1,6 @@
 from .base import Planner, TrustModel, find_filter, run_conversation
-from .central import Central, Curator
+from .central import Central, CountedTable, Curator
 
 __all__ = [
-    "Central", "Curator", "Planner", "TrustModel", "find_filter", "run_conversation",
+    "Central", "CountedTable", "Curator", "Planner", "TrustModel", "find_filter", "run_conversation",
 ]  # fmt: skip

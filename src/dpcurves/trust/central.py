@@ -16,23 +16,91 @@ exact, bounded counts; see `Central`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType
+from ..arrays import IntArray
 from ..conversation import Plan, Release, Setting, Strategy, UnsupportedQuery, Workload, fingerprint
 from ..ledger import Allotment
 from ..mechanisms import AUTO, LazyMechanism, Mechanism, MechanismChoice, add_noise_to_reasons, add_reasons
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
-from ..queries import MOST_COUNTED, Query
+from ..queries import MOST_COUNTED, CountQuery, PartitionQuery, Query
 from ..strategies import choose_adaptive, choose_one_round
 from .base import Answer, require_charged
 
 if TYPE_CHECKING:
     from ..records import Records
+
+
+MOST_STORED = 2**20
+"""Counts. Tables of more counts are counted again in each round."""
+
+
+class CountedTable:
+    """SECRET. Exact counts of the cells that a question counted last, for its further rounds. It has no repr.
+
+    Rounds of a question often release sums of the same cells. The records are then read once, and all of these rounds
+    use one state of the records.
+    """
+
+    __slots__ = ("_axes", "_reasons", "_records", "_table")
+
+    def __init__(self) -> None:
+        self._records: Records | None = None
+        self._axes: Sequence[object] = ()
+        self._table: NDArray[Any] | None = None
+        self._reasons: IntArray | None = None
+
+    def __repr__(self) -> str:
+        return "CountedTable(hidden)"
+
+    def tabulate(self, records: Records, query: Query) -> NDArray[Any]:
+        """SECRET: return the exact table of a query, from the stored counts if they are of its axes and records.
+
+        Args:
+            records: The records.
+            query: The query of a round. Public.
+        """
+        from ..records import tabulate
+
+        if type(query) not in {CountQuery, PartitionQuery}:  # queries whose table is the counts of all cells
+            return tabulate(records, query)
+        self._forget_other_cells(records, query.axes)
+        if self._table is None:
+            table = tabulate(records, query)
+            if table.size > MOST_STORED:
+                return table
+            self._table = table
+        return self._table.copy()  # a mechanism may change its table
+
+    def count_reasons(self, records: Records, query: Query) -> IntArray:
+        """SECRET: return the exact numbers of missing records by reason, from the stored ones if they are of the axes
+        and records.
+
+        Args:
+            records: The records.
+            query: The query of a round. Public.
+        """
+        self._forget_other_cells(records, query.axes)
+        if self._reasons is None:
+            self._reasons = records.missing_reasons(query.axes)
+        return self._reasons
+
+    def _forget_other_cells(self, records: Records, axes: Sequence[object]) -> None:
+        """Forget stored counts unless they are of these axes and records.
+
+        Axes are compared by identity, because categories may be equal and count other values, as 1 and True.
+        """
+        is_same = self._records is records and len(self._axes) == len(axes) and all(map(is_, self._axes, axes))
+        if not is_same:
+            self._records, self._axes, self._table, self._reasons = records, axes, None, None
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -42,10 +110,12 @@ class Curator:
     Attributes:
         records: The records that are counted.
         memory: Noisy sums that were released under the current charge; later prefix counts use them again.
+        counted: Exact counts that earlier rounds of the same question needed.
     """
 
     records: Records
     memory: Memory
+    counted: CountedTable = field(default_factory=CountedTable)
 
 
 SEEDED = "seeded"
@@ -127,8 +197,6 @@ class Central:
             ValueError: the charge is for another loss; or earlier state is lost, or used another kind of randomness.
             TypeError: the named mechanism does not answer this type of query.
         """
-        from ..records import tabulate
-
         require_charged(allotment, plan)
         (curator,) = holders
         if not plan.query.is_dense:
@@ -139,10 +207,10 @@ class Central:
                 f"a mechanism that answers {type(plan.query).__name__} is needed; leave mechanism out, and one "
                 "is chosen",
             )
-        values = self.mechanism.run(tabulate(curator.records, plan.query), plan, randomness)
+        values = self.mechanism.run(curator.counted.tabulate(curator.records, plan.query), plan, randomness)
         if plan.reasons is None:
             return Release(plan, values, allotment, randomness.is_seeded)
-        reasons = add_noise_to_reasons(curator.records.missing_reasons(plan.query.axes), plan, randomness)
+        reasons = add_noise_to_reasons(curator.counted.count_reasons(curator.records, plan.query), plan, randomness)
         return Release(plan, values, allotment, randomness.is_seeded, reasons=reasons)
 
     def _count_prefixes(self, plan: Plan, curator: Curator, randomness: Randomness) -> tuple[int, ...]:

@@ -171,15 +171,34 @@ class Randomiser(ABC):
 
     @abstractmethod
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw an independent report for each true answer, as rows ``(answers, octets)``."""
+        """SECRET: draw an independent report for each true answer, as rows ``(answers, octets)``.
+
+        Args:
+            answers: SECRET. True answer of each person, from 0.
+            randomness: Source of random bits.
+
+        Returns:
+            Reports in the order of the answers.
+        """
 
     @abstractmethod
     def mark_valid_reports(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows ``(rows, octets)`` that are possible reports."""
+        """Return a mask of the rows ``(rows, octets)`` that are possible reports.
+
+        Args:
+            received: Rows of bytes that were received, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
 
     @abstractmethod
     def count_support(self, reports: Reports) -> IntArray:
-        """Return the number of reports that support each answer, shape ``(answers,)``."""
+        """Return the number of reports that support each answer, shape ``(answers,)``.
+
+        Args:
+            reports: Valid reports, of shape ``(reports, octets)``.
+        """
 
     def variance(self, share: float = 0.0) -> float:
         """Return the variance of an answer's debiased count, divided by the number of reports.
@@ -207,13 +226,28 @@ class Randomiser(ABC):
 
 
 def to_octets(numbers: IntArray, octets: int) -> Reports:
-    """Return nonnegative integers as rows of `octets` little-endian bytes; higher bytes are dropped."""
+    """Return nonnegative integers as rows of `octets` little-endian bytes; higher bytes are dropped.
+
+    Args:
+        numbers: Nonnegative integers, of shape ``(n,)``.
+        octets: Bytes of a row, at most 8.
+
+    Returns:
+        Array of shape ``(n, octets)``.
+    """
     octet_rows = np.ascontiguousarray(numbers, dtype="<i8").view(np.uint8).reshape(-1, 8)
     return np.ascontiguousarray(octet_rows[:, :octets])
 
 
 def from_octets(reports: Reports) -> IntArray:
-    """Decode the integers that `to_octets` encoded."""
+    """Decode the integers that `to_octets` encoded.
+
+    Args:
+        reports: Rows of little-endian bytes, of shape ``(n, octets)``.
+
+    Returns:
+        Integers of shape ``(n,)``.
+    """
     numbers = reports[:, 0].astype(np.int64)
     for octet in range(1, reports.shape[1]):
         numbers |= reports[:, octet].astype(np.int64) << 8 * octet
@@ -262,7 +296,14 @@ def _fill_zero_tails(rows: Reports, tail_mask: Reports, is_zero: BoolArray) -> N
 
 
 def to_words(rows: Reports) -> NDArray[np.uint64]:
-    """Return rows of bytes as rows of 64-bit words, padded with zeros."""
+    """Return rows of bytes as rows of 64-bit words, padded with zeros.
+
+    Args:
+        rows: Rows of bytes, of shape ``(n, octets)``.
+
+    Returns:
+        Array of shape ``(n, words)``.
+    """
     octets = rows.shape[1]
     if octets % 8 == 0 and rows.flags.c_contiguous:
         return rows.view(np.uint64)
@@ -299,7 +340,14 @@ class BitVectorRandomiser(Randomiser):
         return bool(report[answer // 8] >> answer % 8 & 1)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows that have no bit beyond the last answer, and a possible number of set bits."""
+        """Return a mask of the rows that have no bit beyond the last answer, and a possible number of set bits.
+
+        Args:
+            received: Rows of bytes that were received, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
         return (received[:, -1] <= self.last_octet_mask) & self._mark_valid_weights(received)
 
     @property
@@ -309,10 +357,24 @@ class BitVectorRandomiser(Randomiser):
 
     @abstractmethod
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows whose number of set bits is possible."""
+        """Return a mask of the rows whose number of set bits is possible.
+
+        Args:
+            received: Rows of bytes that were received, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
 
     def count_support(self, reports: Reports) -> IntArray:
-        """Return how many reports set each answer's bit."""
+        """Return how many reports set each answer's bit.
+
+        Args:
+            reports: Valid reports, of shape ``(reports, octets)``.
+
+        Returns:
+            Array of shape ``(answers,)``.
+        """
         if not loops_are_compiled():
             return _sum_bits(reports, self.answers)
         value_counts = np.zeros((self.octets, 256), dtype=np.int64)
@@ -353,7 +415,14 @@ def _fill_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None
 
 
 def count_set_bits(rows: Reports) -> IntArray:
-    """Return the number of set bits of each row."""
+    """Return the number of set bits of each row.
+
+    Args:
+        rows: Rows of bytes, of shape ``(n, octets)``.
+
+    Returns:
+        Array of shape ``(n,)``.
+    """
     words = to_words(rows)
     if words.shape[1] == 1:
         return np.bitwise_count(words[:, 0]).astype(np.int64)
@@ -381,7 +450,12 @@ def _sum_bits(reports: Reports, answers: int) -> IntArray:
 
 @compile_loop
 def _count_octet_values(reports: Reports, value_counts: IntArray) -> None:
-    """Count the values of each byte; the counts of its eight bits follow from them by one matrix product."""
+    """Count the values of each byte; the counts of its eight bits follow from them by one matrix product.
+
+    Args:
+        reports: Valid reports, of shape ``(reports, octets)``.
+        value_counts: Array of zeros of shape ``(octets, 256)``, which is filled.
+    """
     for row in range(len(reports)):
         for octet in range(reports.shape[1]):
             value_counts[octet, reports[row, octet]] += 1
@@ -427,7 +501,11 @@ class KaryRandomisedResponse(Randomiser):
         return self.support.p_true if int.from_bytes(report, "little") == answer else self.support.p_other
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield every possible report: one per answer, in order."""
+        """Yield every possible report: one per answer, in order.
+
+        Yields:
+            Bytes of a report.
+        """
         return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
@@ -446,11 +524,25 @@ class KaryRandomisedResponse(Randomiser):
         )
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows that contain the number of an answer."""
+        """Return a mask of the rows that contain the number of an answer.
+
+        Args:
+            received: Rows of bytes that were received, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
         return from_octets(received) < self.answers
 
     def count_support(self, reports: Reports) -> IntArray:
-        """Return how many reports contain each answer."""
+        """Return how many reports contain each answer.
+
+        Args:
+            reports: Valid reports, of shape ``(reports, octets)``.
+
+        Returns:
+            Array of shape ``(answers,)``.
+        """
         return np.bincount(from_octets(reports), minlength=self.answers)
 
 
@@ -497,17 +589,35 @@ class HadamardResponse(Randomiser):
         return count_octets_needed(2 * self.index_count)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return p or ``1 - p``, as the bit is the true sign at the index or not, divided by the number of indices."""
+        """Return the probability of a report: ``support.p_true`` if its bit is the true sign at its index, else one
+        minus that, divided by the number of indices.
+
+        Args:
+            answer: True answer, from 0.
+            report: Bytes of a valid report.
+        """
         index, bit = divmod(int.from_bytes(report, "little"), 2)
         is_true_sign = (index & answer).bit_count() % 2 == bit
         return (self.support.p_true if is_true_sign else 1 - self.support.p_true) / self.index_count
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield every possible report: both bits at every index."""
+        """Yield every possible report: both bits at every index.
+
+        Yields:
+            Bytes of a report, by increasing index.
+        """
         return (report.to_bytes(self.octets, "little") for report in range(2 * self.index_count))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw a uniform index and the noisy sign at it for each answer."""
+        """SECRET: draw a uniform index and the noisy sign at it for each answer.
+
+        Args:
+            answers: SECRET. True answer of each person, from 0.
+            randomness: Source of random bits.
+
+        Returns:
+            Reports of shape ``(answers, octets)``.
+        """
         words = np.frombuffer(randomness.random_bytes(4 * len(answers)), dtype="<u4").astype(np.int64)
         index = words & (self.index_count - 1)
         return self.encode_reports(index, self.draw_bits(answers, index, randomness))
@@ -528,11 +638,23 @@ class HadamardResponse(Randomiser):
         return compute_parity(answers & index) ^ flipped
 
     def encode_reports(self, index: IntArray, bits: IntArray) -> Reports:
-        """Return reports that encode these indices and bits, ``(reports, octets)``."""
+        """Return reports that encode these indices and bits, ``(reports, octets)``.
+
+        Args:
+            index: Index of each report.
+            bits: Sign at each index, 0 or 1.
+        """
         return to_octets(index << 1 | bits, self.octets)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows whose index exists."""
+        """Return a mask of the rows whose index exists.
+
+        Args:
+            received: Rows of bytes that were received, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
         return from_octets(received) < 2 * self.index_count
 
     def count_support(self, reports: Reports) -> IntArray:
@@ -550,7 +672,11 @@ class HadamardResponse(Randomiser):
 
 
 def compute_parity(numbers: IntArray) -> IntArray:
-    """Return the parity of the bits of each number: 1 if the number of set bits is odd."""
+    """Return the parity of the bits of each number: 1 if the number of set bits is odd.
+
+    Args:
+        numbers: Nonnegative integers, of any shape.
+    """
     return np.bitwise_count(numbers).astype(np.int64) & 1
 
 
@@ -645,18 +771,37 @@ class SubsetSelection(BitVectorRandomiser):
         return (1 - p_true) / comb(others, self.size)
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield every possible report: each set of d answers."""
+        """Yield every possible report: each set of d answers.
+
+        Yields:
+            Bytes of a report: a bit for each answer, lowest first.
+        """
         for chosen in combinations(range(self.answers), self.size):
             yield sum(1 << answer for answer in chosen).to_bytes(self.octets, "little")
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw a uniform set of d answers, which holds the true one with probability p."""
+        """SECRET: draw a uniform set of d answers, which holds the true one with probability p.
+
+        Args:
+            answers: SECRET. True answer of each person, from 0.
+            randomness: Source of random bits.
+
+        Returns:
+            Reports of shape ``(answers, octets)``.
+        """
         is_included = sample_bernoulli(self._inclusion_parts, len(answers), randomness)
         rows = sample_uniform_sets(answers, is_included, self.answers, self.size, randomness)
         return rows.view(np.uint8)[:, : self.octets]
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows with exactly d set bits."""
+        """Return a mask of the rows with exactly d set bits.
+
+        Args:
+            received: Rows of bytes that were received, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
         return np.asarray(count_set_bits(received) == self.size, dtype=np.bool_)
 
 
@@ -686,13 +831,22 @@ class UnaryEncoding(BitVectorRandomiser):
         return Support(p_true, p_other, p_true * p_other, p_other**2)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the exact probability; the true bit contributes 1/2 whether it is set or not."""
+        """Return the exact probability of a report; the true bit contributes 1/2 whether it is set or not.
+
+        Args:
+            answer: True answer, from 0.
+            report: Bytes of a valid report.
+        """
         others = self.count_supported(report) - self.is_supported(answer, report)
         p_other = self.support.p_other
         return Fraction(1, 2) * p_other**others * (1 - p_other) ** (self.answers - 1 - others)
 
     def list_reports(self) -> Iterator[bytes]:
-        """Yield every possible report: each vector of bits."""
+        """Yield every possible report: each vector of bits.
+
+        Yields:
+            Bytes of a report: a bit for each answer, lowest first.
+        """
         return (bits.to_bytes(self.octets, "little") for bits in range(2**self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
@@ -712,7 +866,14 @@ class UnaryEncoding(BitVectorRandomiser):
         return rows
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Return True for every row: any number of set bits is possible."""
+        """Return True for every row: any number of set bits is possible.
+
+        Args:
+            received: Rows of bytes that were received, of the right length.
+
+        Returns:
+            Array of shape ``(rows,)``.
+        """
         return np.ones(len(received), dtype=np.bool_)
 
 

@@ -196,6 +196,13 @@ def prefix_sums(keys: ComparisonKeys, thresholds: Sequence[int], engine: Engine)
 def is_enumeration_cheaper(domain: Domain, thresholds: Sequence[int]) -> bool:
     """Return True if counting every cell costs less than walking to these thresholds. Both servers get the same
     result.
+
+    Args:
+        domain: Domain of the cells.
+        thresholds: Numbers of cells, in any order.
+
+    Returns:
+        True or False; always False if the domain is too large to be enumerated.
     """
     paths = sorted({threshold >> domain.leaf_bits for threshold, _ in domain.sort_thresholds(thresholds)})
     steps = sum((domain.levels, *((low ^ high).bit_length() for low, high in pairwise(paths)))) if paths else 0
@@ -371,6 +378,8 @@ def share_checked_cells(
 
     Args:
         cells: SECRET. ``(count,)``, below ``2**domain.bits``.
+        domain: Domain of the keys: bits of a cell, and ring of the values.
+        engine: Engine that expands seeds.
         randomness: Source of 32 bytes per key.
 
     Returns:
@@ -616,6 +625,13 @@ class _Transcript:
 def find_path_nodes(thresholds: Sequence[int], bits: int) -> list[Node]:
     """Return the nodes whose children are evaluated for the numbers of cells below thresholds, level by level.
 
+    Args:
+        thresholds: Numbers of cells; those that are 0 or all cells need no node.
+        bits: Levels of the binary tree over the cells.
+
+    Returns:
+        Pairs of level and index in the level, in increasing order.
+
     >>> find_path_nodes([4, 6], 3)
     [(0, 0), (1, 1)]
     """
@@ -764,7 +780,11 @@ class NodeWalk:
 
 
 def _create_root(keys: CheckedKeys) -> _Node:
-    """Return the root, whose weight is 1: server 0 has share 1, server 1 has share 0."""
+    """Return the root, whose weight is 1: server 0 has share 1, server 1 has share 0.
+
+    Args:
+        keys: SECRET. Checked keys of one server.
+    """
     zeros = np.zeros((len(keys), keys.domain.ring.words), np.uint64)
     weights = zeros.copy()
     weights[:, 0] = 1 - keys.seeds.party

@@ -391,11 +391,19 @@ class PortableEngine:
         return result.reshape(2 * count, keys, 2)
 
     def value_blocks(self, seeds: Words) -> Words:
-        """SECRET: return ``AES(seed) xor seed`` under the value key, ``(keys, 2)``."""
+        """SECRET: return ``AES(seed) xor seed`` under the value key, ``(keys, 2)``.
+
+        Args:
+            seeds: SECRET. Seeds of shape ``(keys, 2)``.
+        """
         return self._ciphers().value.expand_blocks(seeds)
 
     def hash_messages(self, messages: Words) -> Words:
-        """Return SHA-256 of each row of words by `hashlib`, ``(count, 4)``."""
+        """Return SHA-256 of each row of words by `hashlib`, ``(count, 4)``.
+
+        Args:
+            messages: Messages of shape ``(count, words)``.
+        """
         octets = messages.astype("<u8", copy=False).tobytes()
         size = 8 * messages.shape[1]
         digested = b"".join([sha256(octets[start : start + size]).digest() for start in range(0, len(octets), size)])
@@ -464,7 +472,12 @@ class _Ciphers:
         self.other_value = _Cipher(keys.other_value)
 
     def expand_values(self, seeds: Words, ring: Ring) -> tuple[Words, Words]:
-        """Return the pseudorandom numbers of the left and of the right children of seeds, (keys, words) each."""
+        """Return the pseudorandom numbers of the left and of the right children of seeds, (keys, words) each.
+
+        Args:
+            seeds: SECRET. Seeds of shape ``(keys, 2)``.
+            ring: Ring of the numbers, of one or two words.
+        """
         block = self.value.expand_blocks(seeds)
         if ring.words == 1:
             return block[:, :1], block[:, 1:]
@@ -481,7 +494,13 @@ class _Step:
 
     @classmethod
     def from_ciphers(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
-        """Return a step with a new buffer for `count` keys, and one block more, as OpenSSL demands."""
+        """Return a step with a new buffer for `count` keys, and one block more, as OpenSSL demands.
+
+        Args:
+            ciphers: The AES permutations of the task.
+            ring: Ring of the numbers, of one or two words.
+            count: Keys of a chunk.
+        """
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
     def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
@@ -803,13 +822,20 @@ class FastEngine:
         return children
 
     def value_blocks(self, seeds: Words) -> Words:
-        """SECRET: return ``AES(seed) xor seed`` under the value key, ``(keys, 2)``, by the portable engine."""
+        """SECRET: return ``AES(seed) xor seed`` under the value key, ``(keys, 2)``, by the portable engine.
+
+        Args:
+            seeds: SECRET. Seeds of shape ``(keys, 2)``.
+        """
         return self._portable.value_blocks(seeds)
 
     def hash_messages(self, messages: Words) -> Words:
         """Return SHA-256 of each row of words, (count, 4).
 
         It uses the processor's SHA instructions; without them, the portable engine does the work.
+
+        Args:
+            messages: Messages of shape ``(count, words)``.
         """
         if not {"sha", "sse4.1"} <= supported_instructions():
             return self._portable.hash_messages(messages)
@@ -867,6 +893,10 @@ class FastEngine:
     def leaf_sums(self, nodes: Words, public: PublicShare) -> Words:
         """SECRET: return the sums over all keys of the leaves' corrected blocks, ``(nodes, 2)``; blocks are added in
         registers, not stored.
+
+        Args:
+            nodes: SECRET. Seeds of the leaves, of shape ``(nodes, keys, 2)``.
+            public: Correction words of the keys.
         """
         from .kernels import compile_leaf_sums
 

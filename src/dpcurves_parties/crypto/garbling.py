@@ -45,7 +45,14 @@ _ONE = np.uint64(1)  # mask of the permute bit, a label's lowest bit
 
 
 def draw_offset(randomness: RandomByteSource) -> Words:
-    """SECRET: draw the free-XOR offset of a session. Its lowest bit is 1, so that the labels' permute bits differ."""
+    """SECRET: draw the free-XOR offset of a session. Its lowest bit is 1, so that the labels' permute bits differ.
+
+    Args:
+        randomness: Source of random bytes.
+
+    Returns:
+        The offset, two words.
+    """
     # 16: bytes of a wire label, an AES block
     offset = np.frombuffer(randomness.random_bytes(16), dtype="<u8").astype(np.uint64)
     offset[0] |= _ONE
@@ -89,7 +96,12 @@ def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits
 
 
 def mask_offset(bits: Bits, offset: Words) -> Words:
-    """Return the offset where a bit is set, else zeros, ``(instances, 2)``, without branches."""
+    """Return the offset where a bit is set, else zeros, ``(instances, 2)``, without branches.
+
+    Args:
+        bits: Bits of shape ``(instances,)``.
+        offset: Free-XOR offset, ``(2,)``.
+    """
     mask = -bits.astype(np.uint64)
     result: Words = mask[:, None] & offset
     return result
@@ -153,6 +165,8 @@ class GateEngine(Protocol):
         """SECRET: return tables ``(2, instances, 2)`` and the output's labels of 0, from the inputs' labels of 0.
 
         Args:
+            left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
+            right: SECRET. Labels of 0 of the right input, of the same shape.
             offset: Free-XOR offset, the difference of the labels of 0 and 1, ``(2,)``.
             key: Public AES key of the gate, ``(2,)``.
         """
@@ -250,7 +264,14 @@ def _hash_blocks(blocks: Words, key: Words) -> Words:
 
 
 def _permute_bit_mask(labels: Words) -> Words:
-    """Return a mask of both words: ones where the permute bit is set, else zeros."""
+    """Return a mask of both words: ones where the permute bit is set, else zeros.
+
+    Args:
+        labels: Labels of shape ``(instances, 2)``.
+
+    Returns:
+        Array of the same shape.
+    """
     return widen_mask(-(labels[:, 0] & _ONE))
 
 
@@ -346,7 +367,15 @@ class Garbler:
         require_offset(self.offset)
 
     def xor(self, left: Words, right: Words) -> Words:
-        """SECRET: return the labels of 0 of the XOR of two wires. No table is needed (free XOR)."""
+        """SECRET: return the labels of 0 of the XOR of two wires. No table is needed (free XOR).
+
+        Args:
+            left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
+            right: SECRET. Labels of 0 of the right input, of the same shape.
+
+        Returns:
+            Labels of shape ``(instances, 2)``.
+        """
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
@@ -354,11 +383,26 @@ class Garbler:
         return wire ^ self.offset
 
     def zeros(self, like: Words) -> Words:
-        """Return all-zero labels of 0, which the evaluator knows: the value is public."""
+        """Return all-zero labels of 0, which the evaluator knows: the value is public.
+
+        Args:
+            like: Labels of the same shape.
+
+        Returns:
+            Labels of the shape of `like`.
+        """
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
-        """SECRET: return the labels of 0 of the AND, and append its tables to those that `take_tables` returns."""
+        """SECRET: return the labels of 0 of the AND, and append its tables to those that `take_tables` returns.
+
+        Args:
+            left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
+            right: SECRET. Labels of 0 of the right input, of the same shape.
+
+        Returns:
+            Labels of shape ``(instances, 2)``.
+        """
         tables, wire = self.engine.garble(left, right, self.offset, self.keys.next_key())
         self._tables.append(tables)
         return wire
@@ -409,11 +453,23 @@ class Evaluator:
             )
 
     def xor(self, left: Words, right: Words) -> Words:
-        """SECRET: return the labels of the XOR: the XOR of both wires' labels."""
+        """SECRET: return the labels of the XOR: the XOR of both wires' labels.
+
+        Args:
+            left: SECRET. Labels of the left input's values, ``(instances, 2)``.
+            right: SECRET. Labels of the right input's values, of the same shape.
+
+        Returns:
+            Labels of shape ``(instances, 2)``.
+        """
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
-        """Return the label unchanged: the garbler has swapped its meaning."""
+        """Return the label unchanged: the garbler has swapped its meaning.
+
+        Args:
+            wire: SECRET. Labels of the input's values, ``(instances, 2)``.
+        """
         return wire
 
     def zeros(self, like: Words) -> Words:

@@ -50,13 +50,35 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
     """
 
     def decorate_emitter(emit: Callable[[Any, Any, Any, Any], None]) -> Any:
-        """Return the numba intrinsic that runs the code of an emitter."""
+        """Return the numba intrinsic that runs the code of an emitter.
+
+        Args:
+            emit: Function of numba's context, the LLVM builder, the types of the arguments and their values.
+        """
 
         def type_call(typing: Any, *kinds: Any) -> Any:
-            """Type a call for numba: it returns nothing for any argument types."""
+            """Type a call for numba: it returns nothing for any argument types.
+
+            Args:
+                typing: Typing context of numba; without effect.
+                kinds: Types of the arguments of the call.
+
+            Returns:
+                The signature of the call, and the function that generates its code.
+            """
 
             def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                """Emit the code of one call into the LLVM builder."""
+                """Emit the code of one call into the LLVM builder.
+
+                Args:
+                    context: Numba's context.
+                    builder: The LLVM builder.
+                    signature: Signature of the call, with the types of its arguments.
+                    arguments: LLVM values of the arguments.
+
+                Returns:
+                    The value that stands for nothing.
+                """
                 emit(context, builder, signature.args, arguments)
                 return context.get_dummy_value()
 
@@ -158,7 +180,11 @@ class AesEmitter:
         return self.builder.bitcast(self.builder.gep(base, [self.builder.mul(key, _I64(stride))]), kind.as_pointer())
 
     def _load(self, pointer: Any) -> Any:
-        """Emit a load that need be aligned to 8 bytes only, as rows of NumPy arrays are; return its value."""
+        """Emit a load that need be aligned to 8 bytes only, as rows of NumPy arrays are; return its value.
+
+        Args:
+            pointer: LLVM pointer to a register.
+        """
         loaded = self.builder.load(pointer)
         loaded.align = 8
         return loaded
@@ -185,7 +211,12 @@ class AesEmitter:
         ]
 
     def constant_vector(self, kind: Any, value: int) -> Any:
-        """Return a constant vector of type `kind` with `value` in every element."""
+        """Return an LLVM constant: a vector of type `kind` with `value` in every element.
+
+        Args:
+            kind: LLVM type of a vector.
+            value: Integer of each element.
+        """
         return ir.Constant(kind, [value] * kind.count)
 
     def control_bits(self) -> Any:
@@ -199,20 +230,40 @@ class AesEmitter:
         return self._shuffle_words(first_element, first_element, [0] * kind.count)
 
     def control_mask(self, block: Any) -> Any:
-        """Return a mask of blocks: ones in both words where the control bit is set, else zeros."""
+        """Return a mask of blocks: ones in both words where the control bit is set, else zeros.
+
+        Args:
+            block: Register of blocks; the control bit is the top bit of a block.
+        """
         high = self._shuffle_words(block, block, [2 * (index // 2) + 1 for index in range(2 * self.lanes)])
         return self.builder.ashr(high, self.constant_vector(self.wide, 63))
 
     def extract_words(self, block: Any, place: int) -> Any:
-        """Return the low (`place` 0) or high (`place` 1) word of each block."""
+        """Return the low (`place` 0) or high (`place` 1) word of each block.
+
+        Args:
+            block: Register of blocks.
+            place: Index of the word in a block.
+
+        Returns:
+            Register of half the length.
+        """
         return self._shuffle_words(block, block, [2 * lane + place for lane in range(self.lanes)])
 
     def duplicate_words(self, words: Any) -> Any:
-        """Return a vector of blocks in which each word of `words` occurs twice."""
+        """Return a vector of blocks in which each word of `words` occurs twice.
+
+        Args:
+            words: Register with one word per block.
+        """
         return self._shuffle_words(words, words, [lane // 2 for lane in range(2 * self.lanes)])
 
     def place_high_words(self, words: Any) -> Any:
-        """Return a vector of blocks with the high words `words` and low words of 0."""
+        """Return a vector of blocks with the high words `words` and low words of 0.
+
+        Args:
+            words: Register with one word per block.
+        """
         indices = [index for lane in range(self.lanes) for index in (lane, self.lanes + lane)]
         return self._shuffle_words(self.constant_vector(self.narrow, 0), words, indices)
 
@@ -224,7 +275,13 @@ class AesEmitter:
         return self.extract_words(block, place) if self.words == 1 else self.builder.bitcast(block, self.numbers)
 
     def choose_side(self, right: Any, left_side: Any, right_side: Any) -> Any:
-        """Return `right_side` where the mask `right` is all ones, else `left_side`, elementwise."""
+        """Return `right_side` where the mask `right` is all ones, else `left_side`, elementwise.
+
+        Args:
+            right: Mask: all ones or all zeros in each element.
+            left_side: Register of the same type.
+            right_side: Register of the same type.
+        """
         difference = self.builder.and_(self.builder.xor(left_side, right_side), right)
         return self.builder.xor(left_side, difference)
 
@@ -246,13 +303,24 @@ class AesEmitter:
 
         They come from the bit `level` of each key's `turns`, in which bit i corrects the control bit on level i; all
         other bits are 0.
+
+        Args:
+            turns: LLVM pointer to the bits of all keys, one word per key.
+            first: Index of the first key.
+            level: Level of the tree, from 0.
         """
         shift = self.broadcast(self.builder.sub(_I64(63), level), self.narrow)
         words = [self.builder.shl(bits, shift) for bits in self.load(turns, first, 1, self.narrow)]
         return [self.builder.and_(self.place_high_words(word), self.control_bits()) for word in words]
 
     def _shuffle_words(self, first: Any, second: Any, places: list[int]) -> Any:
-        """Return the vector whose words are picked by `places` from `first`, then `second`."""
+        """Return the vector whose words are picked by `places` from `first`, then `second`.
+
+        Args:
+            first: First vector.
+            second: Second vector of the same type.
+            places: Indices into the words of both vectors.
+        """
         kind = ir.VectorType(ir.IntType(32), len(places))
         return self.builder.shuffle_vector(first, second, ir.Constant(kind, places))
 
@@ -265,6 +333,12 @@ def _descend_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
     The arguments of the emitted intrinsic are: `state`, seeds and values of all keys; `public`, correction words of the
     level; `round_keys` of AES; `first`, index of the first key; `level`; `lanes`, blocks in a register; `words`, 64-bit
     words of a value; `turn`, 0 for the left child and 1 for the right; `groups`, registers at once.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     first, level, (lanes, words, turn, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, words, groups)
@@ -295,7 +369,8 @@ def compile_descent(lanes: int, words: int) -> Callable[..., None]:
         words: 64-bit words of a value, 1 or 2.
 
     Returns:
-        The compiled `descend`, which changes the states in place.
+        Compiled ``descend(state, seed_words, value_words, turns, wide, single, start, stop, path)``: it moves the
+        states of all keys in place from level `start` to `stop` along the bits of `path`.
     """
     groups, width = GROUPS, GROUPS * lanes
 
@@ -346,6 +421,12 @@ def _correct_level(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
     `owed`), the correction words of the level, the round keys of AES, the index of the first key, the bit of the cell
     that the level decides, and the level. Last come the AES blocks in a vector register and the 64-bit words of a
     value, as literals.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     (first, bit, level), (lanes, words) = arguments[3:6], (kind.literal_value for kind in kinds[6:])
     code = AesEmitter(context, builder, lanes, words, 1)
@@ -402,7 +483,12 @@ def _correct_values(
 ) -> None:
     """Emit the value corrections of some keys, and add the values one level deeper to the sums `owed`.
 
-    `children` holds the value blocks of left and of right children, each for both servers.
+    Args:
+        code: Emitter of LLVM code.
+        masks: All ones where the path turns right, and where the second server's control bit is set.
+        children: Value blocks of the left children and of the right children, each for both servers.
+        value_layout: LLVM pointers to `owed` and to the value corrections of the level.
+        first: Index of the first key.
     """
     build, (right, sign), (owed, value_words) = code.builder, masks, value_layout
     kept_values = [
@@ -459,6 +545,12 @@ def _expand_children(context: Any, builder: Any, kinds: Any, arguments: Any) -> 
     The arguments of the emitted intrinsic are: the arrays of parents, left and right children; the correction words;
     the round keys of AES; the index of the first key; and the level. Last come the AES blocks in a vector register and
     the number of registers at once, as literals.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     first, level, (lanes, groups) = arguments[3], arguments[4], (kind.literal_value for kind in kinds[5:])
     code = AesEmitter(context, builder, lanes, 1, groups)
@@ -486,7 +578,17 @@ def compile_expansion(lanes: int) -> Callable[..., None]:
     def expand_children(  # noqa: PLR0917
         nodes: Any, below: Any, seed_words: Any, turns: Any, wide: Any, single: Any, level: int
     ) -> None:
-        """Write the children `below` of all nodes of a level, for all keys."""
+        """Write the children `below` of all nodes of a level, for all keys.
+
+        Args:
+            nodes: Seeds of the nodes, ``(nodes, keys, 2)``.
+            below: Output, ``(2 * nodes, keys, 2)``.
+            seed_words: Seed corrections of the level, ``(keys, 2)``.
+            turns: Bits of the corrections of right children, ``(keys,)``.
+            wide: Round keys of AES for full registers: of left, then of right children.
+            single: Round keys of AES for one block, in the same order.
+            level: Level of the nodes, from 0.
+        """
         vectorised_count, public = len(turns) // width * width, (seed_words, turns)
         for node in range(len(nodes)):
             blocks = nodes[node], below[2 * node], below[2 * node + 1]
@@ -505,6 +607,12 @@ def _read_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None
     The arguments of the emitted intrinsic are: the arrays of leaves, corrections and resulting blocks; the round key of
     AES; and the index of the first key. Last come literals: AES blocks in a vector register, 64-bit words of a value,
     and registers at once.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     leaves, corrections, blocks = code.data_pointers(kinds[0], arguments[0])
@@ -549,7 +657,15 @@ def compile_leaf_values(lanes: int, words: int) -> Callable[..., None]:
     groups, width = GROUPS, GROUPS * lanes
 
     def read_leaves(leaves: Any, corrections: Any, blocks: Any, wide: Any, single: Any) -> None:
-        """Write the corrected leaf block of each key into `blocks`, ``(keys, 2)``."""
+        """Write the corrected leaf block of each key into `blocks`, ``(keys, 2)``.
+
+        Args:
+            leaves: Seeds of the leaves, ``(keys, 2)``.
+            corrections: Corrections of the leaves, ``(keys, 2)``.
+            blocks: Output, ``(keys, 2)``.
+            wide: Round keys of AES for full registers.
+            single: Round keys of AES for one block.
+        """
         vectorised_count, arrays = len(blocks) // width * width, (leaves, corrections, blocks)
         for i in range(0, vectorised_count, width):
             _read_leaves(arrays, wide, i, lanes, words, groups)
@@ -566,6 +682,12 @@ def _sum_leaves(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
     The arguments of the emitted intrinsic are: the arrays of leaves, corrections and sums; the round key of AES; and
     the index of the first key. Last come literals: AES blocks in a vector register, 64-bit words of a value, and
     registers at once.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of the intrinsic's arguments; the last ones are literals.
+        arguments: LLVM values of the intrinsic's arguments, in this order.
     """
     code = AesEmitter(context, builder, *(kind.literal_value for kind in kinds[3:]))
     (leaves, points, sums), key = (
@@ -593,7 +715,15 @@ def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
     groups, width = GROUPS, GROUPS * lanes
 
     def sum_leaves(nodes: Any, point: Any, sums: Any, wide: Any, single: Any) -> None:
-        """Add the corrected leaf blocks of all keys to `sums`, node by node and lane by lane."""
+        """Add the corrected leaf blocks of all keys to `sums`, node by node and lane by lane.
+
+        Args:
+            nodes: Seeds of the leaves, ``(nodes, keys, 2)``.
+            point: Corrections of the leaves, ``(keys, 2)``.
+            sums: Sums that are increased, ``(nodes, 2 * lanes)``.
+            wide: Round keys of AES for full registers.
+            single: Round keys of AES for one block.
+        """
         vectorised_count = len(point) // width * width
         for node in range(len(nodes)):
             arrays = nodes[node], point, sums[node]
@@ -665,12 +795,24 @@ class _Sha256Emitter:
         return self.builder.shuffle_vector(first, second, ir.Constant(_FOUR, places))
 
     def register_pointer(self, base: Any, message: Any, words: int, number: int) -> Any:
-        """Return the pointer to register `number` of a message, in rows of `words` 64-bit words."""
+        """Return the pointer to register `number` of a message, in rows of `words` 64-bit words.
+
+        Args:
+            base: LLVM pointer to the first message.
+            message: LLVM value of the message's index.
+            words: 64-bit words of a row.
+            number: Index of the register in the row, from 0.
+        """
         start = self.builder.add(self.builder.mul(message, _WIDE(words)), _WIDE(2 * number))
         return self.builder.bitcast(self.builder.gep(base, [start]), _FOUR.as_pointer())
 
     def load_message(self, base: Any, message: Any) -> list[Any]:
-        """Return the block of a message of 48 bytes with SHA-256's padding: four registers of four big-endian words."""
+        """Return the block of a message of 48 bytes with SHA-256's padding: four registers of four big-endian words.
+
+        Args:
+            base: LLVM pointer to the first message.
+            message: LLVM value of the message's index.
+        """
         loaded = []
         for number in range(3):
             register = self.builder.load(self.register_pointer(base, message, MESSAGE_WORDS, number))
@@ -679,7 +821,14 @@ class _Sha256Emitter:
         return [*loaded, ir.Constant(_FOUR, [1 << 31, 0, 0, 64 * MESSAGE_WORDS])]
 
     def next_words(self, words: Sequence[Any]) -> Any:
-        """Return the next four words of the message schedule, from the last sixteen."""
+        """Return the next four words of the message schedule, from the last sixteen.
+
+        Args:
+            words: Four registers of four 32-bit words, the earliest first.
+
+        Returns:
+            Register of four words.
+        """
         shifted = self.shuffle_words(words[2], words[3], 1, 2, 3, 4)
         return self.call_instruction(
             "msg2", self.builder.add(self.call_instruction("msg1", words[0], words[1]), shifted), words[3]
@@ -702,7 +851,13 @@ class _Sha256Emitter:
         return first, second
 
     def store(self, state: tuple[Any, Any], base: Any, message: Any) -> None:
-        """Emit the store of a state as the digest of a message, in SHA-256's byte order."""
+        """Emit the store of a state as the digest of a message, in SHA-256's byte order.
+
+        Args:
+            state: Both registers of the state of SHA-256.
+            base: LLVM pointer to the first digest.
+            message: LLVM value of the message's index.
+        """
         first, second = state
         for number, places in enumerate(((3, 2, 7, 6), (1, 0, 5, 4))):
             register = self.swap_bytes(self.shuffle_words(first, second, *places))
@@ -714,6 +869,12 @@ class _Sha256Emitter:
 def _digest(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
     """Emit SHA-256 of some messages of 48 bytes, whose rounds are interleaved so that the processor works on several
     at a time.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of `arguments`.
+        arguments: Messages, digests, index of the first message, and, as a literal, number of messages at once.
     """
     code = _Sha256Emitter(builder)
     source, target = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (0, 1))
@@ -746,7 +907,12 @@ def compile_digests() -> Callable[..., None]:
     groups = HASH_GROUPS
 
     def digest(messages: Any, digests: Any) -> None:
-        """Write the SHA-256 digest of each message into `digests`."""
+        """Write the SHA-256 digest of each message into `digests`.
+
+        Args:
+            messages: Messages of 48 bytes, ``(count, 6)``.
+            digests: Output, ``(count, 4)``.
+        """
         vectorised_count = len(messages) // groups * groups
         for i in range(0, vectorised_count, groups):
             _digest(messages, digests, i, groups)
@@ -763,7 +929,15 @@ NODE_KEYS_AT_ONCE = 128
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "groups")
 def _expand_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit ``AES(block) xor block`` of some keys' blocks under one key schedule."""
+    """Emit ``AES(block) xor block`` of some keys' blocks under one key schedule.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of `arguments`.
+        arguments: Arrays of blocks and of results, round keys, index of the first key, and, as literals, AES blocks in
+            a vector register and registers at once.
+    """
     code = AesEmitter(context, builder, kinds[3].literal_value, 1, kinds[4].literal_value)
     (blocks, target), key = (
         code.data_pointers(kinds[0], arguments[0]),
@@ -777,6 +951,13 @@ def _expand_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 def _mark_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
     """Emit the marks of some keys: for each the XOR of the AES encryptions of its blocks, one from each array in
     `arguments[0]`.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of `arguments`.
+        arguments: Arrays of blocks, array of marks, round keys, index of the first key, and, as literals, AES blocks in
+            a vector register and registers at once.
     """
     lanes, groups = (kind.literal_value for kind in kinds[4:])
     code = AesEmitter(context, builder, lanes, 1, groups)
@@ -815,6 +996,19 @@ def compile_node_evaluation(lanes: int) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         """Evaluate one node of the tree for all keys: write a mark per key, by which two servers check the keys, and
         sum weights.
+
+        Args:
+            seeds: SECRET. Seeds at the node, ``(keys, 2)``.
+            node_words: Corrections of the node's value, ``(keys, 1)``; at the root, without rows.
+            start: Weight of the root; without effect at other nodes.
+            words: Corrections of the children: seeds, values, proofs and turns.
+            head: Four words that begin each hashed message: prefix of the task, level, and number of the left child.
+            level: Level of the node, from 0.
+            wide: Round keys of AES for full registers: of left children, right children and values.
+            single: Round keys of AES for one block, in the same order.
+            key: SECRET. AES key of marks, ``(2,)``.
+            masks: SECRET. Masks of the five blocks of a mark, ``(5, 2)``.
+            marks: Output, ``(keys, 2)``.
 
         Returns:
             Sum of the left children's weights over all keys, modulo ``2**64``.
@@ -896,6 +1090,10 @@ class _GateEmitter(AesEmitter):
     def sigma(self, labels: Any, tweaks: Any) -> Any:
         """Return ``sigma(x) xor t`` of label x and tweak t, the input of the hash of a gate (Guo, Katz, Wang and Yu
         2020): sigma maps the halves (low, high) of a label to (high xor low, low).
+
+        Args:
+            labels: Register of labels.
+            tweaks: Register of tweaks.
         """
         low = self._shuffle_words(labels, labels, [2 * (index // 2) for index in range(2 * self.lanes)])
         zeros = self.constant_vector(self.wide, 0)
@@ -903,7 +1101,15 @@ class _GateEmitter(AesEmitter):
         return self.builder.xor(self.builder.xor(low, self._shuffle_words(labels, zeros, indices)), tweaks)
 
     def tweaks(self, first: Any, half: int) -> list[Any]:
-        """Return tweaks in low words: twice the instance number, plus one in the evaluator's half."""
+        """Return tweaks in low words: twice the instance number, plus one in the evaluator's half.
+
+        Args:
+            first: LLVM value of the first instance's number.
+            half: 0 for the garbler's half of the gate, 1 for the evaluator's.
+
+        Returns:
+            A register for each group.
+        """
         doubled = self.broadcast(self.builder.shl(first, _I64(1)), self.wide)
         low = self.builder.and_(doubled, ir.Constant(self.wide, [2**64 - 1, 0] * self.lanes))
         return [
@@ -912,7 +1118,12 @@ class _GateEmitter(AesEmitter):
         ]
 
     def _tweak_words(self, start: int, half: int) -> list[int]:
-        """Return the constant low and high words of the tweaks of `lanes` instances from number `start` on."""
+        """Return the constant low and high words of the tweaks of `lanes` instances from number `start` on.
+
+        Args:
+            start: Number of the first instance.
+            half: 0 for the garbler's half of the gate, 1 for the evaluator's.
+        """
         return [word for lane in range(self.lanes) for word in (2 * (start + lane) + half, 0)]
 
     def permute_mask(self, labels: Any) -> Any:
@@ -927,7 +1138,11 @@ class _GateEmitter(AesEmitter):
         return _TOOLS.get_or_insert_function(self.builder.module, kind, f"llvm.x86.aesni.aes{name}")
 
     def xor_all(self, *vectors: Any) -> Any:
-        """Return the XOR of one or more vectors."""
+        """Return the XOR of one or more vectors.
+
+        Args:
+            vectors: LLVM vectors of one type.
+        """
         total = vectors[0]
         for vector in vectors[1:]:
             total = self.builder.xor(total, vector)
@@ -936,7 +1151,15 @@ class _GateEmitter(AesEmitter):
 
 @define_intrinsic("labels", "written", "public", "first", "lanes", "groups")
 def _garble(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the garbler's work for some instances of an AND gate: write both tables and the output's labels of 0."""
+    """Emit the garbler's work for some instances of an AND gate: write both tables and the output's labels of 0.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of `arguments`.
+        arguments: Labels of both inputs; both tables and the output; round keys and offset; number of the first
+            instance; and, as literals, AES blocks in a vector register and registers at once.
+    """
     first, (lanes, groups) = arguments[3], (kind.literal_value for kind in kinds[4:])
     code, build = _GateEmitter(context, builder, lanes, 1, groups), builder
     labels, targets, (schedule, offsets) = (code.data_pointers(kinds[number], arguments[number]) for number in range(3))
@@ -979,7 +1202,15 @@ def _half_gates(code: _GateEmitter, offset: Any, inputs: Any, hashes: Any) -> tu
 
 @define_intrinsic("labels", "tables", "written", "public", "first", "lanes", "groups")
 def _evaluate(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the evaluator's work for some instances of an AND gate: write the output's labels."""
+    """Emit the evaluator's work for some instances of an AND gate: write the output's labels.
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of `arguments`.
+        arguments: Labels of both inputs; both tables; output; round keys; number of the first instance; and, as
+            literals, AES blocks in a vector register and registers at once.
+    """
     first, (lanes, groups) = arguments[4], (kind.literal_value for kind in kinds[5:])
     code, build = _GateEmitter(context, builder, lanes, 1, groups), builder
     labels, tables, (output,), (schedule,) = (
@@ -1007,6 +1238,12 @@ def _evaluate(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 def _expand_aes_key(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
     """Emit the eleven AES-128 round keys of a public key, written as ``(11, 2 * lanes)`` words, each repeated for all
     blocks of a register (FIPS 197, section 5.2).
+
+    Args:
+        context: Numba's context.
+        builder: The LLVM builder.
+        kinds: Types of `arguments`.
+        arguments: Public key, array that is filled, and, as a literal, AES blocks in a vector register.
     """
     base, target = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (0, 1))
     code, build, lanes = _GateEmitter(context, builder, 1, 1, 1), builder, kinds[2].literal_value
@@ -1037,7 +1274,14 @@ def compile_garbling(lanes: int) -> Callable[..., None]:
     groups, width = GARBLED, GARBLED * lanes
 
     def garble(labels: Any, written: Any, key: Any, offset: Any) -> None:
-        """Write tables and output labels of 0 of all instances of one AND gate."""
+        """Write tables and output labels of 0 of all instances of one AND gate.
+
+        Args:
+            labels: SECRET. Labels of 0 of both inputs, ``(instances, 2)`` each.
+            written: Output: both tables and the labels of 0 of the output, ``(instances, 2)`` each.
+            key: Public AES key of the gate, ``(2,)``.
+            offset: SECRET. Free-XOR offset, repeated for each block of a register.
+        """
         wide, single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, wide, lanes)
         _expand_aes_key(key, single, 1)
@@ -1064,7 +1308,14 @@ def compile_evaluation(lanes: int) -> Callable[..., None]:
     groups, width = EVALUATED, EVALUATED * lanes
 
     def evaluate(labels: Any, tables: Any, written: Any, key: Any) -> None:
-        """Write the output labels of all instances of one AND gate."""
+        """Write the output labels of all instances of one AND gate.
+
+        Args:
+            labels: SECRET. Labels of both inputs' values, ``(instances, 2)`` each.
+            tables: Both tables, ``(instances, 2)`` each.
+            written: Output: an array of shape ``(instances, 2)``.
+            key: Public AES key of the gate, ``(2,)``.
+        """
         wide, single = np.empty((11, 2 * lanes), np.uint64), np.empty((11, 2), np.uint64)
         _expand_aes_key(key, wide, lanes)
         _expand_aes_key(key, single, 1)

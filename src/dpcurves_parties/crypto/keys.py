@@ -126,16 +126,28 @@ class CorrectionWords(ABC):
         """Return the numbers of levels and words of each array, by name, in the order of a serialised record.
 
         Arrays named in `ONCE` have no axis of levels.
+
+        Args:
+            domain: Domain of the keys: bits of a cell, and ring of the values.
         """
 
     @classmethod
     def record_words(cls, domain: Domain) -> int:
-        """Return the number of 64-bit words of one key's correction words."""
+        """Return the number of 64-bit words of one key's correction words.
+
+        Args:
+            domain: Domain of the keys: bits of a cell, and ring of the values.
+        """
         return sum(levels * words for levels, words in cls.layout(domain).values())
 
     @classmethod
     def allocate(cls, domain: Domain, count: int) -> Self:
-        """Allocate the arrays for `count` keys, for a generator to fill: `turns` is 0, all others are uninitialised."""
+        """Allocate the arrays for `count` keys, for a generator to fill: `turns` is 0, all others are uninitialised.
+
+        Args:
+            domain: Domain of the keys: bits of a cell, and ring of the values.
+            count: Number of keys.
+        """
         arrays: dict[str, Any] = {
             name: np.empty((count, words) if name in ONCE else (levels, count, words), np.uint64)
             for name, (levels, words) in cls.layout(domain).items()
@@ -191,7 +203,12 @@ class CorrectionWords(ABC):
 
     @classmethod
     def _split_records(cls, domain: Domain, records: Words) -> dict[str, Words]:
-        """Return views of the columns of rows (keys, record_words), by array name, (keys, levels * words) each."""
+        """Return views of the columns of rows (keys, record_words), by array name, (keys, levels * words) each.
+
+        Args:
+            domain: Domain of the keys: bits of a cell, and ring of the values.
+            records: Serialised correction words, one key a row.
+        """
         layout = cls.layout(domain)
         ends = np.cumsum([levels * words for levels, words in layout.values()])
         return dict(zip(layout, np.split(records, ends[:-1], axis=1), strict=True))
@@ -224,7 +241,7 @@ class CorrectionWords(ABC):
         return replace(parts[0], **joined)
 
     def _arrays(self) -> dict[str, Words]:
-        """Return all arrays of correction words by field name, without copying."""
+        """Return all arrays of correction words by field name, in the order of the fields, without copying."""
         return {
             field.name: getattr(self, field.name) for field in fields(self) if field.init and field.name != "domain"
         }
@@ -303,7 +320,12 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def _frame(cls, domain: Domain, party: int) -> Frame:
-        """Return the header of the byte frames of one server's keys."""
+        """Return the header of the byte frames of one server's keys.
+
+        Args:
+            domain: Domain of the keys: bits of a cell, and ring of the values.
+            party: Number of the server, 0 or 1.
+        """
         return Frame(
             f"{cls.CORRECTIONS.KEY_NAME} of server {party}", cls.FRAME_KIND + party, domain.bits, domain.ring.words
         )
@@ -358,7 +380,11 @@ class SharedKeys(Generic[Keys]):
     seeds: tuple[SeedShare, SeedShare]
 
     def keys(self, party: int) -> Keys:
-        """SECRET: return the complete keys of server 0 or 1: the public share and this server's seeds."""
+        """SECRET: return the complete keys of server 0 or 1: the public share and this server's seeds.
+
+        Args:
+            party: Number of the server.
+        """
         return self.key_type(self.public, self.seeds[party])
 
 
@@ -383,6 +409,12 @@ class CheckedShare(CorrectionWords):
         """Return the numbers of levels and words of the arrays of checked keys.
 
         There is one hash correction of 4 words per level, and there are no leaves.
+
+        Args:
+            domain: Domain of the keys: bits of a cell, and ring of the values.
+
+        Returns:
+            Numbers of levels and of words, by name of the array.
         """
         levels = domain.bits
         words = domain.ring.words

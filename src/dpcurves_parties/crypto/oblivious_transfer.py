@@ -45,7 +45,11 @@ def load_sodium() -> Any:
 
 
 def draw_scalar(randomness: RandomByteSource) -> bytes:
-    """SECRET: draw a scalar of ristretto255, 32 bytes; its distance from uniform is at most 2**-250."""
+    """SECRET: draw a scalar of ristretto255, 32 bytes; its distance from uniform is at most 2**-250.
+
+    Args:
+        randomness: Source of random bytes.
+    """
     # 64: random bytes that are reduced to a scalar
     scalar: bytes = load_sodium().crypto_core_ristretto255_scalar_reduce(randomness.random_bytes(64))
     return scalar
@@ -74,6 +78,10 @@ def multiply_point(scalar: bytes, point: bytes) -> bytes:
 def add_points(left: bytes, right: bytes) -> bytes:
     """Return the sum of two points of ristretto255, 32 bytes. Both must be valid: check received points with
     `require_point`.
+
+    Args:
+        left: Valid point, 32 bytes.
+        right: Valid point, 32 bytes.
     """
     total: bytes = load_sodium().crypto_core_ristretto255_add(left, right)
     return total
@@ -82,6 +90,10 @@ def add_points(left: bytes, right: bytes) -> bytes:
 def subtract_points(left: bytes, right: bytes) -> bytes:
     """Return the difference of two points of ristretto255, 32 bytes. Both must be valid: check received points with
     `require_point`.
+
+    Args:
+        left: Valid point, 32 bytes.
+        right: Valid point, 32 bytes, which is subtracted.
     """
     difference: bytes = load_sodium().crypto_core_ristretto255_sub(left, right)
     return difference
@@ -124,7 +136,11 @@ class BaseSender:
 
     @classmethod
     def create(cls, randomness: RandomByteSource) -> BaseSender:
-        """SECRET: draw the sender's exponent of one session and compute its first message."""
+        """SECRET: draw the sender's exponent of one session and compute its first message.
+
+        Args:
+            randomness: Source of random bytes.
+        """
         exponent = draw_scalar(randomness)
         return cls(multiply_base(exponent), exponent)
 
@@ -185,7 +201,11 @@ class BaseReceiver:
         return cls(answer, point, exponents)
 
     def derive_keys(self, session: bytes) -> Words:
-        """SECRET: return the chosen key of each transfer, ``(count, 2)`` words."""
+        """SECRET: return the chosen key of each transfer, ``(count, 2)`` words.
+
+        Args:
+            session: Identifier of the session, the same at both parties.
+        """
         points = _parse_points(self.answer, len(self._exponents))
         keys = [
             _derive_key(session, number, self._point, point, multiply_point(exponent, self._point))
@@ -281,8 +301,10 @@ class SeedTrees:
         """Reconstruct punctured trees, without the leaf numbered by the offset's bits. Constant-time in these bits.
 
         Args:
+            levels: Levels of a tree.
             keys: Keys of 128 base transfers, ``(128, 2)``, chosen by the negated bits.
             bits: Bits of the offset.
+            message: The sender's message, 4096 bytes: XOR of left and of right children, for each level of each tree.
 
         Raises:
             ProtocolError: the message has another length.
@@ -514,5 +536,9 @@ class ExtensionSender:
 
 
 def split_offset_bits(offset: Words) -> NDArray[np.bool_]:
-    """SECRET: return the 128 bits of an offset, lowest first."""
+    """SECRET: return the 128 bits of an offset, lowest first.
+
+    Args:
+        offset: SECRET. Free-XOR offset, ``(2,)``.
+    """
     return np.unpackbits(offset.astype("<u8").view(np.uint8), bitorder="little").astype(np.bool_)

@@ -114,7 +114,11 @@ class Ring:
         return result
 
     def to_integers(self, numbers: Words) -> tuple[int, ...]:
-        """Convert an array ``(count, words)`` to Python integers in ``0, ..., modulus - 1``."""
+        """Convert an array ``(count, words)`` to Python integers in ``0, ..., modulus - 1``.
+
+        Args:
+            numbers: Residues, (count, words), the lowest word first.
+        """
         if self.words == 1:
             return tuple(numbers[:, 0].tolist())
         return tuple(low + (high << 64) for low, high in numbers.tolist())
@@ -340,6 +344,9 @@ class Frame:
 
     def _parse_head(self, blob: bytes) -> tuple[bytes, int, int, int, int, int]:
         """Return the header of a frame: magic, version, kind, bits, words and count. Nothing is compared here.
+
+        Args:
+            blob: A frame: the header, and whatever follows.
 
         Raises:
             ValueError: the bytes are shorter than a header.

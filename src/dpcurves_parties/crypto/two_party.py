@@ -215,7 +215,15 @@ class Job:
 
 
 def _describe_circuit(circuit: Circuit, owners: tuple[InputOwner, ...]) -> list[bytes]:
-    """Return owners, output ranges and gates of a circuit as bytes, for the job's digest."""
+    """Return owners, output ranges and gates of a circuit as bytes, for the job's digest.
+
+    Args:
+        circuit: Circuit that both parties compute.
+        owners: Supplier of each input number, in the order of the circuit's inputs.
+
+    Returns:
+        Two parts: owners separated by blanks; output ranges as ``low:high`` and the gates in Bristol format.
+    """
     ranges = " ".join(f"{number.low}:{number.high}" for number in circuit.outputs)
     return [" ".join([owner.value for owner in owners]).encode(), f"\n{ranges}\n{to_bristol(circuit)}".encode()]
 
@@ -415,7 +423,13 @@ class MessageAuthenticator:
         return body
 
     def _tag(self, party: int, number: int, body: bytes | memoryview) -> bytes:
-        """Return the AES-GCM tag of message number `number` of a party, under the session's key."""
+        """Return the AES-GCM tag of message number `number` of a party, under the session's key.
+
+        Args:
+            party: Number of the sender.
+            number: Position of the message among the sender's messages.
+            body: Content of the message; the tag authenticates it without encryption.
+        """
         nonce = party.to_bytes(4, "little") + number.to_bytes(8, "little")
         return AESGCM(self._name[:16]).encrypt(nonce, b"", body)
 
@@ -710,7 +724,11 @@ def _evaluate_sum(  # noqa: PLR0917
     shares: list[Bits] = []
 
     def add_labels(labels: list[Words]) -> None:
-        """Evaluate the circuit on one chunk's labels, and add its output to the sum."""
+        """Evaluate the circuit on one chunk of its instances, and add its output to the sum.
+
+        Args:
+            labels: One array of labels for each input of the circuit, in their order.
+        """
         adder.add(job.circuit.run(side.machine, labels))
 
     def evaluate_final_step(labels: list[Words]) -> None:

@@ -218,6 +218,9 @@ def open_sealed_message(
 def _require_large_order(bundle: KeyBundle) -> None:
     """Refuse public keys of small order: anybody can forge their signatures and decrypt messages to them.
 
+    Args:
+        bundle: Public keys of one device: an encryption key (X25519) and a signing key (Ed25519).
+
     Raises:
         ValueError: a key has small order.
     """
@@ -249,15 +252,28 @@ class Mailbox(Protocol):
     """Interface of a storage of encrypted messages by address, such as the client of a relay server."""
 
     def put_message(self, address: MessageAddress, message: bytes) -> None:
-        """Store a message at its address. A second one at the same address is ignored."""
+        """Store a message at its address. A second one at the same address is ignored.
+
+        Args:
+            address: Meeting, sender, step and recipient.
+            message: Encrypted message.
+        """
         ...
 
     def get_message(self, address: MessageAddress) -> bytes | None:
-        """Return the message at an address; None if there is no message yet."""
+        """Return the message at an address; None if there is no message yet.
+
+        Args:
+            address: Meeting, sender, step and recipient.
+        """
         ...
 
     def has_message(self, address: MessageAddress) -> bool:
-        """Return True if the message at an address is known to be stored, so that it need not be sent again."""
+        """Return True if the message at an address is known to be stored, so that it need not be sent again.
+
+        Args:
+            address: Meeting, sender, step and recipient.
+        """
         ...
 
 
@@ -416,7 +432,11 @@ class Device:
             return int(connection.execute("SELECT count(*) FROM meetings").fetchone()[0])
 
     def compute_spent_loss(self, loss_per_meeting: Fraction) -> Fraction:
-        """Return the loss spent so far, as an epsilon: the loss of one meeting times the number of meetings entered."""
+        """Return the loss spent so far, as an epsilon: the loss of one meeting times the number of meetings entered.
+
+        Args:
+            loss_per_meeting: Epsilon of one meeting.
+        """
         return loss_per_meeting * self.meeting_count
 
     def enter_meeting(self, meeting: Meeting, values: Sequence[int]) -> None:
@@ -557,12 +577,28 @@ class Device:
 
 
 def _find_role(meeting: Meeting, person: int) -> InputOwner:
-    """Return the role of one of a meeting's two people: the first is the garbler, the second the evaluator."""
+    """Return the role of one of a meeting's two people: the first is the garbler, the second the evaluator.
+
+    Args:
+        meeting: Meeting of two people.
+        person: Number of one of the meeting's people.
+
+    Raises:
+        ValueError: the person does not take part in the meeting.
+    """
     return (InputOwner.GARBLER, InputOwner.EVALUATOR)[meeting.people.index(person)]
 
 
 def _input_widths(job: Job, role: InputOwner) -> list[int]:
-    """Return the widths in bits of the inputs that this role supplies, alone or shared."""
+    """Return the widths in bits of the inputs that this role supplies, alone or shared.
+
+    Args:
+        job: Job of two-party computation: a circuit with the supplier of each input.
+        role: Role of a party: garbler or evaluator.
+
+    Returns:
+        A width per input, in the order of the circuit's inputs; shared inputs count for both roles.
+    """
     owned = zip(job.circuit.inputs, job.owners, strict=True)
     return [width for width, owner in owned if owner in (role, InputOwner.SHARED)]
 
@@ -642,7 +678,9 @@ class Person:
         ):
             raise ProtocolError(
                 "device",
-                "must be of the agreement's task and number of meetings, with the agreement's number of values",
+                "must be of the agreement's task and number of meetings, with the agreement's number of values: "
+                "take part "
+                "with the device file that joined this task",
             )
         partner = meeting.find_partner(self.number)
         job = self.agreement.build_job(meeting)
@@ -693,6 +731,13 @@ class OutputAggregator:
     def open_output(self, meeting: Meeting, wires: int) -> NDArray[np.bool_] | None:
         """Return the output bits of a meeting, by wire; None if a share is missing or invalid: the meeting does not
         count.
+
+        Args:
+            meeting: Meeting of the pair.
+            wires: Number of output wires of the circuit.
+
+        Returns:
+            Bits, one row per wire.
         """
         shares = [self._open_share(meeting, person, wires) for person in meeting.people]
         if shares[0] is None or shares[1] is None:

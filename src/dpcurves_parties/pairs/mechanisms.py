@@ -163,6 +163,10 @@ class Kernel:
         0; sensitivity and loss follow from that range as for every kernel. All people take part, so who takes part
         depends on no value.
 
+        Args:
+            where: Condition on a person's columns, as text or as an expression; None or an empty text returns the
+                kernel itself.
+
         Raises:
             ValueError: the condition is no expression of the language, or the kernel has a filter already.
 
@@ -180,7 +184,13 @@ class Kernel:
             raise InvalidArgument("where", "the kernel has a filter; join both conditions with AND")
 
         def compute_passing(first: Any, second: Any) -> SymbolicInteger:
-            """Return the kernel's value of two people who both pass; else 0."""
+            """Return the kernel's value of two people who both pass; else 0.
+
+            Args:
+                first: Symbolic columns of one person, as attributes; `PASSES` is the bit that tells whether the
+                    person passes.
+                second: Symbolic columns of the other person.
+            """
             return mux(getattr(first, PASSES) & getattr(second, PASSES), self.function(first, second), 0)
 
         widths = {name: Unsigned(bits) for name, bits in self.bits.items()}
@@ -201,6 +211,13 @@ class Kernel:
 
     def evaluate(self, first: Mapping[str, Any], second: Mapping[str, Any]) -> IntArray:
         """Evaluate the circuit on known values, given as arrays by column.
+
+        Args:
+            first: Values of the first person of each pair: an array of integers per column.
+            second: Values of the second person of each pair, of the same shape.
+
+        Returns:
+            Kernel values, one per pair.
 
         Raises:
             ValueError: a value does not fit its declared bits.
@@ -259,6 +276,10 @@ def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
     >>> from dpcurves_parties.pairs.noise_circuits import BinaryResponse
     >>> build_noisy_circuit(COLLISION, BinaryResponse(Fraction(1))).and_count
     29
+
+    Args:
+        kernel: Function of two people's values.
+        response: Randomised response about the kernel's value.
     """
     input_widths = {**kernel.bits, **random_input_widths(response)}
 
@@ -282,7 +303,14 @@ def build_noisy_circuit(kernel: Kernel, response: Response) -> Circuit:
 
 
 def random_input_widths(response: Response) -> dict[str, int]:
-    """Return the widths of the uniform integers that each party supplies, by name: all random bits, concatenated."""
+    """Return the widths of the uniform integers that each party supplies, by name: all random bits, concatenated.
+
+    Args:
+        response: Randomised response that consumes the bits.
+
+    Returns:
+        Width in bits by name: ``coins_0``, ``coins_1``, ...; all widths sum to the bits of one answer.
+    """
     return {f"coins_{number}": size for number, size in enumerate(split_random_widths(response.random_widths))}
 
 
@@ -448,7 +476,9 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
     """
     if not isinstance(adjacency, ReplaceOne) or adjacency.unit.records != 1:
         raise UnsupportedQuery(
-            "adjacency", "must be replace-one with one record of each person, because the number of people is public"
+            "adjacency",
+            "must be replace-one with one record of each person, because the number of people is public; take "
+            "adjacency=dp.REPLACE_ONE, and ask each person for one record",
         )
     if adjacency.units < 2:
         raise UnsupportedQuery("people", "must be at least 2, to form a pair, as in 1000")
@@ -474,11 +504,22 @@ def _round_overlaps(overlaps: Overlaps) -> tuple[int, int, int]:
     integers.
 
     The last is at least the first, because each pair has both people in common with itself.
+
+    Args:
+        overlaps: Expected overlaps, as real numbers.
+
+    Returns:
+        Pairs, couples with one person in common, couples with both people in common.
     """
     pairs = round(overlaps.pairs)
     return pairs, round(overlaps.one_shared), max(round(overlaps.both_shared), pairs)
 
 
 def _overlap_variance(overlaps: Overlaps, zetas: Zetas) -> float:
-    """Return the variance of the kernel's mean over the pairs without noise, in squared integer units."""
+    """Return the variance of the kernel's mean over the pairs without noise, in squared integer units.
+
+    Args:
+        overlaps: Numbers of couples of pairs by shared people.
+        zetas: Bounds on the variance components of the kernel.
+    """
     return overlaps.variance(zetas.zeta1, zetas.zeta2)

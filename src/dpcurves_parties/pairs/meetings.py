@@ -275,6 +275,9 @@ class RelayClient:
     def _encode_address(self, address: MessageAddress) -> bytes:
         """Return the numbers of meeting, sender and step as 24 little-endian bytes. The server knows the recipient from
         the meeting.
+
+        Args:
+            address: Meeting, sender and step of a message.
         """
         numbers = self._meeting_numbers[address.meeting], address.sender, address.step
         return b"".join([number.to_bytes(8, "little") for number in numbers])

@@ -143,6 +143,10 @@ def prepare_answer_inputs(
 def decode_answers(response: Response, bits: Sequence[BoolArray]) -> IntArray:
     """Return the integer answer of each pair from the opened bits of the output wires, one array ``(pairs,)`` per
     wire.
+
+    Args:
+        response: Randomised response whose circuit had these output wires.
+        bits: Opened bits, lowest wire first.
     """
     weighted_bits = [bit.astype(np.int64) << position for position, bit in enumerate(bits)]
     return response.decode_answers(np.sum(weighted_bits, axis=0, dtype=np.int64))
@@ -176,7 +180,15 @@ def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circui
     """
 
     def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
-        """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``."""
+        """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``.
+
+        Args:
+            total: Sum of the kernel values of all pairs, including `total_offset`.
+            random_inputs: Uniform random integers of both servers; their bits are concatenated.
+
+        Returns:
+            Unsigned number with as many bits as the noise.
+        """
         offset_sum = total - (plain.total_offset + plain.count * minimum)
         noise_bits = noise.wires([bit for random_input in random_inputs for bit in random_input.to_bits()])
         noisy_sum = add_modulo(offset_sum.to_bits(noise.width), noise_bits)
@@ -255,7 +267,15 @@ class Meeting:
 
 
 def create_meetings(task: bytes, pairs: IntArray) -> tuple[Meeting, ...]:
-    """Return a meeting for each pair, (pairs, 2). A meeting that fails is dropped; its people get no other partner."""
+    """Return a meeting for each pair, (pairs, 2). A meeting that fails is dropped; its people get no other partner.
+
+    Args:
+        task: Hash of the task, as bytes.
+        pairs: Numbers of the first and the second person of each pair.
+
+    Returns:
+        A meeting per pair, numbered from 0 in this order.
+    """
     return tuple(Meeting(task, number, (first, second)) for number, (first, second) in enumerate(pairs.tolist()))
 
 
@@ -296,10 +316,17 @@ class AgreementProtocol(Protocol):
     def build_job(self, meeting: Meeting) -> Job:
         """Return the two-party computation that both people of a meeting run: circuit, input widths and a name unique
         to the meeting.
+
+        Args:
+            meeting: Meeting of two people.
         """
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that was not agreed on.
+
+        Args:
+            meeting: Meeting that is checked.
+            person: Number of the person who asks.
 
         Raises:
             ProtocolError: the meeting is not one of the agreed pairs, or not this person's.
@@ -408,11 +435,18 @@ class Agreement:
     def build_job(self, meeting: Meeting) -> Job:
         """Return the two-party computation of a meeting: the kernel of both people's values, with noise from random
         bits of both.
+
+        Args:
+            meeting: Meeting of two people.
         """
         return build_answers_job(meeting.name, self.terms.kernel, self.terms.response, 1)
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
         """Refuse a meeting that does not follow from the seed, or is not this person's.
+
+        Args:
+            meeting: Meeting that is checked.
+            person: Number of the person who asks.
 
         Raises:
             ProtocolError: the meeting was not agreed on.

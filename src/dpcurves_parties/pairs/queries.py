@@ -52,7 +52,12 @@ class Overlaps(NamedTuple):
 
     @classmethod
     def from_pairs(cls, pairs: IntArray, people: int) -> Overlaps:
-        """Count the overlaps of drawn pairs, (pairs, 2)."""
+        """Count the overlaps of drawn pairs, (pairs, 2).
+
+        Args:
+            pairs: Numbers of both people of each pair, from 0.
+            people: Number of people n; all numbers are below it.
+        """
         times = np.bincount(pairs.ravel(), minlength=people).astype(np.int64)
         low, high = np.sort(pairs, axis=1).astype(np.int64).T if len(pairs) else np.zeros((2, 0), dtype=np.int64)
         repeated = np.unique(low * people + high, return_counts=True)[1].astype(np.int64)
@@ -120,13 +125,24 @@ class Pairing(ABC):
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
         """Return the numbers of both people of each pair, from 0, (pairs, 2).
 
+        Args:
+            people: Number of people n.
+            seed: Seed of 32 bytes, which decides the pairs.
+
         Raises:
             ValueError: there are too few people, or the seed is not 32 bytes long.
         """
 
     @abstractmethod
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return the expected overlaps, before pairs are drawn."""
+        """Return the expected overlaps, before pairs are drawn.
+
+        Args:
+            people: Number of people n.
+
+        Returns:
+            Expected numbers over the random draw of pairs; real numbers.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +170,9 @@ class Permutations(Pairing):
 
         With m = ``n // 2``, another order pairs a given person with probability ``2 m / n``, and contains a given pair
         with probability m over the number of all pairs.
+
+        Args:
+            people: Number of people n, at least 2.
         """
         pairs_per_order = people // 2
         all_pairs = people * (people - 1) / 2
@@ -186,7 +205,11 @@ class WithoutRepetition(Pairing):
         return np.concatenate([order[_tournament_round(people, number)] for number in range(self.pairs_per_person)])
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return exact numbers: each person is in one pair per round, except for those who pause."""
+        """Return exact numbers: each person is in one pair per round, except for those who pause.
+
+        Args:
+            people: Number of people n.
+        """
         pairs_per_round = people // 2
         rounds = self.pairs_per_person
         paused = people % 2 * rounds
@@ -281,6 +304,12 @@ def shuffle_people(people: int, seed: bytes, number: int) -> IntArray:
 def commit_to_seed(seed: bytes) -> str:
     """Return the commitment that is published before the seed. It fixes the seed without revealing it.
 
+    Args:
+        seed: 32 secret bytes.
+
+    Returns:
+        Hash of the seed, in hexadecimal digits.
+
     Raises:
         ValueError: the seed is not 32 bytes long.
     """
@@ -289,7 +318,16 @@ def commit_to_seed(seed: bytes) -> str:
 
 
 def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
-    """Return 64-bit words, ``(word_count,)``, of SHAKE-256 of the seed and a name."""
+    """Return 64-bit words, ``(word_count,)``, of SHAKE-256 of the seed and a name.
+
+    Args:
+        word_count: Number of words.
+        seed: Seed of the pairs.
+        name: Purpose of the words; other names give independent words.
+
+    Returns:
+        Array of unsigned integers.
+    """
     return np.frombuffer(shake_256(seed + name.encode()).digest(8 * word_count), dtype="<u8")
 
 
@@ -315,7 +353,7 @@ def _require(people: int, partners: int, seed: bytes) -> None:
     Args:
         people: Number of people.
         partners: Number of partners of each person.
-        seed: Public random bytes.
+        seed: Seed of the pairs.
 
     Raises:
         InvalidArgument: the seed has a wrong size; there are fewer than 2 people, or too many; or a person cannot have
@@ -490,7 +528,12 @@ class PairDistribution(OutputDistribution):
         return self.maximum - self.minimum
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the distribution's fields and the released integers as a JSON object; `total` is None for pairs."""
+        """Return the distribution's fields and the released integers as a JSON object; `total` is None for pairs.
+
+        Args:
+            values: Released integers, in the order of the distribution.
+            total: None: pairs have no public total of records.
+        """
         return {self.KEY: STORED.encode_fields(self), "values": list(values), "total": total}
 
     @classmethod

@@ -92,6 +92,13 @@ def pair_statistic(release: Release) -> UStatistic:
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
         """Return lower and upper endpoint of the interval for these people or for the population.
 
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these people.
+
+        Returns:
+            Lower and upper endpoint, in units of the kernel.
+
         Raises:
             ValueError: `population` is true, and the people are dependent.
         """
@@ -143,7 +150,15 @@ def estimate_among_passing(statistic: UStatistic, people: int, passing: int) -> 
     scale = people_count * (people_count - 1) / (passing_count * (passing_count - 1))
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the mean over pairs that pass, scaled from those of all pairs."""
+        """Return the endpoints of the mean over pairs that pass, scaled from those of all pairs.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these people.
+
+        Returns:
+            Lower and upper endpoint, clipped to the kernel's range.
+        """
         low, high = statistic.interval_function(level, population)
         return max(scale * low, statistic.minimum), min(scale * high, statistic.maximum)
 
@@ -181,7 +196,15 @@ def estimate_auc(statistic: UStatistic, people: int, positives: int) -> UStatist
     scale = people_count * (people_count - 1) / (4 * positive_count * (people_count - positive_count))
 
     def find_endpoints(level: float, population: bool) -> tuple[float, float]:
-        """Return the endpoints of the area under the curve, mapped from those of the kernel's mean."""
+        """Return the endpoints of the area under the curve, mapped from those of the kernel's mean.
+
+        Args:
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these people.
+
+        Returns:
+            Lower and upper endpoint; they may lie outside 0 to 1.
+        """
         low, high = statistic.interval_function(level, population)
         return 0.5 + scale * low, 0.5 + scale * high
 

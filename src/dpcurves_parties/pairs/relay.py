@@ -52,7 +52,11 @@ from .task import PairTask
 
 # The seed of the pairs, once the coordinator has revealed it. Afterwards no person can enter.
 def define_seed_table(metadata: MetaData) -> Table:
-    """Define the table of opened seeds, one row per task, in a database schema, and return it."""
+    """Define the table of opened seeds, one row per task, in a database schema, and return it.
+
+    Args:
+        metadata: Schema to which the table is added.
+    """
     return Table("dpcurves_pair_seeds", metadata, *text_key_columns("task"), *bytes_columns("seed"))
 
 
@@ -60,7 +64,15 @@ SEEDS = define_seed_table(MetaData())
 
 
 def load_seed(connection: Connection, task: str) -> bytes | None:
-    """Return the seed of a task; None until it is revealed."""
+    """Return the seed of a task; None until it is revealed.
+
+    Args:
+        connection: Connection in a transaction.
+        task: Hash of the task.
+
+    Returns:
+        The seed; None also for an unknown task.
+    """
     seed: bytes | None = connection.execute(select(SEEDS.c.seed).where(SEEDS.c.task == task)).scalar()
     return seed
 
@@ -108,7 +120,11 @@ class RelayStore:
         self._database = ServerDatabase(url, "relay", METADATA)
 
     def load_seed(self, task: str) -> bytes | None:
-        """Return the seed of the pairs; None until it is revealed."""
+        """Return the seed of the pairs; None until it is revealed.
+
+        Args:
+            task: Hash of the task.
+        """
         return self._database.read_snapshot(lambda connection: load_seed(connection, task))
 
     def store_seed(self, task: str, seed: bytes) -> None:
@@ -118,7 +134,15 @@ class RelayStore:
         self._database.write(lambda connection: store_seed(connection, task, seed))
 
     def load_bundle(self, task: str, person: int) -> bytes | None:
-        """Return the key bundle of a person; None if the person has not entered."""
+        """Return the key bundle of a person; None if the person has not entered.
+
+        Args:
+            task: Hash of the task.
+            person: Number of the person.
+
+        Returns:
+            Signed public keys as bytes.
+        """
         return self._database.read_snapshot(lambda connection: _fetch_value(connection, _select_bundle(task, person)))
 
     @write_transaction
@@ -145,7 +169,9 @@ class RelayStore:
                 409,
             )
         if load_seed(connection, task) is not None:
-            raise ProtocolError("task", "is closed, and its pairs are drawn; nobody can enter any more", 409)
+            raise ProtocolError(
+                "task", "is closed, and its pairs are drawn, so nobody can join; wait for the next task", 409
+            )
         connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
 
     @write_transaction
@@ -188,19 +214,34 @@ class RelayStore:
 
 
 def _fetch_value(connection: Connection, statement: sql.Select[Any]) -> bytes | None:
-    """Return the first column of the first row that a statement selects; None without rows."""
+    """Return the first column of the first row that a statement selects; None without rows.
+
+    Args:
+        connection: Connection in a transaction.
+        statement: Query whose first column holds bytes.
+    """
     row = connection.execute(statement).first()
     value: bytes | None = None if row is None else row[0]
     return value
 
 
 def _select_bundle(task: str, person: int) -> sql.Select[Any]:
-    """Return the statement that selects the key bundle of a person in a task."""
+    """Return the statement that selects the key bundle of a person in a task.
+
+    Args:
+        task: Hash of the task.
+        person: Number of the person.
+    """
     return select(BUNDLES.c.bundle).where(BUNDLES.c.task == task, BUNDLES.c.person == person)
 
 
 def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
-    """Return the statement that selects the encrypted message at an address in a task."""
+    """Return the statement that selects the encrypted message at an address in a task.
+
+    Args:
+        task: Hash of the task.
+        slot: Numbers of the meeting, the writer and the step.
+    """
     meeting, writer, step = slot
     where = LETTERS.c.task == task, LETTERS.c.meeting == meeting, LETTERS.c.writer == writer, LETTERS.c.step == step
     return select(LETTERS.c.letter).where(*where)
@@ -435,7 +476,14 @@ class Relay:
         return meetings[number], (number, writer, step)
 
     def _open_answers(self, agreement: Agreement) -> Mapping[int, int | None]:
-        """Return the answers of pairs with both shares; None if a share is invalid. Opened answers are kept."""
+        """Return the answers of pairs with both shares; None if a share is invalid. Opened answers are kept.
+
+        Args:
+            agreement: Published terms of the task, with the meetings of all pairs.
+
+        Returns:
+            Answer by number of the meeting; meetings without both shares are absent.
+        """
         with self._lock:
             shares = self.store.load_step(self.task.hash, SHARE_STEP)
             for meeting in agreement.meetings:
@@ -447,6 +495,11 @@ class Relay:
     def _open_answer(self, meeting: Meeting, shares: Mapping[tuple[int, int], bytes]) -> int | None:
         """Return the noisy answer of one pair from both output shares; None if a share is invalid or the answer
         impossible.
+
+        Args:
+            meeting: The meeting of the pair.
+            shares: Encrypted output shares by number of the meeting and number of the person; both of the pair are
+                present.
         """
         response = self.task.terms.response
         aggregator = OutputAggregator(

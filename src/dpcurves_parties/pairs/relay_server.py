@@ -118,7 +118,11 @@ class RelayServer:
         context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())
 
         def describe_states() -> list[bytes]:
-            """Return the public state of each task as JSON."""
+            """Return the public state of each task as JSON.
+
+            Returns:
+                A JSON text per task, in the order of the server's relays.
+            """
             return [relay.describe_status() for relay in relays.values()]
 
         serve(

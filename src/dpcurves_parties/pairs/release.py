@@ -310,5 +310,12 @@ def _sum_group_products(groups: IntArray, answers: IntArray, group_count: int) -
 
 
 def _sum_exactly(numbers: IntArray | BoolArray) -> int:
-    """Return the sum as a Python integer, which cannot overflow."""
+    """Return the sum as a Python integer, which cannot overflow.
+
+    Args:
+        numbers: Integers, or flags that count 1 if true.
+
+    Returns:
+        The sum; 0 without numbers.
+    """
     return int(np.sum(numbers.astype(object))) if len(numbers) else 0

@@ -153,6 +153,9 @@ class PairStore:
         def replace_run(connection: SqlConnection) -> None:
             """Replace an unconfirmed run of the job by this one.
 
+            Args:
+                connection: Connection in the write transaction.
+
             Raises:
                 ProtocolError: a run of the job was confirmed (status 409).
             """
@@ -599,7 +602,19 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = A
 
 
 def _parse_closed_pairs(task: PairTask, message: bytes) -> TaskPairs:
-    """Return the pairs of a closed task, from a server's status."""
+    """Return the pairs of a closed task, from a server's status.
+
+    Args:
+        task: Document of the task.
+        message: Public state of the task at a server, as JSON.
+
+    Returns:
+        The pairs, drawn from the revealed seed.
+
+    Raises:
+        TaskStillOpen: the status holds no seed, so the task is still open.
+        ProtocolError: the seed is invalid (status 502).
+    """
     status = parse_closed_status(task, message)
     seed = status.get("seed")
     if not isinstance(seed, str):

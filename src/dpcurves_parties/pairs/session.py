@@ -435,7 +435,14 @@ def _parse_run_state(message: bytes) -> StoredRun:
 
 
 def _share_to_bytes(share: list[Bits]) -> bytes:
-    """Encode wires as their number, their instances, and one bit per wire and instance."""
+    """Encode wires as their number, their instances, and one bit per wire and instance.
+
+    Args:
+        share: Bits of each wire, one array over all instances.
+
+    Returns:
+        Both numbers as 64-bit little-endian integers, then the packed bits, by wire.
+    """
     shape = np.array([len(share), len(share[0])], "<u8").tobytes()
     return shape + np.packbits(np.concatenate(share), bitorder="little").tobytes()
 
@@ -461,7 +468,11 @@ def _open_shares(own: bytes, other: bytes) -> list[Bits]:
 
 
 def _share_from_bytes(share: bytes) -> list[Bits]:
-    """Return a share's bits, one array per wire: the inverse of `_share_to_bytes`."""
+    """Return a share's bits, one array per wire: the inverse of `_share_to_bytes`.
+
+    Args:
+        share: Bytes that `_share_to_bytes` wrote.
+    """
     wires, count = np.frombuffer(share[:16], "<u8").tolist()
     bits = np.unpackbits(np.frombuffer(share[16:], np.uint8), count=wires * count, bitorder="little")
     return list(bits.astype(np.bool_).reshape(wires, count))
@@ -584,7 +595,15 @@ class PairSession:
         return settle_run(self.name, lambda: self._run_computation(randomness), store, randomness)
 
     def _run_computation(self, randomness: Randomness) -> Talk[list[Bits]]:
-        """Run this server's side of the circuit: server 0 garbles, server 1 evaluates; return its output shares."""
+        """Run this server's side of the circuit: server 0 garbles, server 1 evaluates; return its output shares.
+
+        Args:
+            randomness: Source of random bits for garbling and for the inputs.
+
+        Returns:
+            Generator that yields messages to the other server and receives its messages; its result is an array of
+            share bits per output wire.
+        """
         job = self.pairs.build_job(self.name)
         run_role = (garble, evaluate)[self.party]
         random_inputs = [None] * len(job.final_step.owners) if job.final_step else []

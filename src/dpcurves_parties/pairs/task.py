@@ -121,7 +121,11 @@ class PairEncoding(ShareEncoding):
         return np.packbits(np.ones(sum(self.widths), np.bool_), bitorder="little")
 
     def _pack_values(self, values: Sequence[Words]) -> Octets:
-        """SECRET: return the declared bits of all columns, concatenated by person, as bytes ``(people, size)``."""
+        """SECRET: return the declared bits of all columns, concatenated by person, as bytes ``(people, size)``.
+
+        Args:
+            values: Unsigned integers of each column, one array over all people, in the order of `widths`.
+        """
         bits = [
             (column[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
             for column, width in zip(values, self.widths, strict=True)
@@ -263,7 +267,11 @@ class PairTask(SharedTask):
         return PairEncoding(tuple(self.kernel.bits.values()))
 
     def plan(self, people: int) -> Plan:
-        """Return the plan of the release for this public number of people."""
+        """Return the plan of the release for this public number of people.
+
+        Args:
+            people: Number of people of the accepted report set.
+        """
         arguments = self.query, self.loss, Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, people)
         if self.noise is NoisePlacement.ON_SUM:
             return plan_sum(*arguments)
@@ -398,6 +406,13 @@ COMMITTED_SEED_SIZE = 32  # bytes of a seed
 def write_seed(ticket: Path, seed: bytes) -> Path:
     """Write the seed to a new file that only its owner may read.
 
+    Args:
+        ticket: Path of the coordinator's ticket; the seed's file stands beside it.
+        seed: The secret bytes from which the pairs are drawn.
+
+    Returns:
+        Path of the new file.
+
     Raises:
         ValueError: the file exists, or the folder cannot be written.
     """
@@ -408,6 +423,10 @@ def write_seed(ticket: Path, seed: bytes) -> Path:
 
 def read_seed(ticket: Path, task: PairTask) -> bytes:
     """Return the seed of 32 bytes that `write_seed` stored beside the coordinator's ticket.
+
+    Args:
+        ticket: Path of the coordinator's ticket.
+        task: Document of the task, with the commitment to the seed.
 
     Raises:
         ValueError: the file is missing or holds another seed. The message shows nothing of it.

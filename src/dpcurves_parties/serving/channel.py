@@ -236,6 +236,9 @@ class Channel:
 def _read_body(answer: HTTPResponse) -> bytes:
     """Return the whole body of a response.
 
+    Args:
+        answer: Response whose head was read.
+
     Raises:
         OSError: the connection ended early.
         HTTPException: the length is missing or above `LARGEST_MESSAGE`.

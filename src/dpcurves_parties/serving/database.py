@@ -167,7 +167,11 @@ def write_transaction(
 
 
 def text_key_columns(*names: str) -> list[Column[str]]:
-    """Return new text columns of these names that make up a table's primary key."""
+    """Return new text columns of these names that make up a table's primary key.
+
+    Args:
+        names: Names of the columns.
+    """
     return [Column(name, Text, primary_key=True) for name in names]
 
 
@@ -177,15 +181,27 @@ def integer_key_columns(*names: str) -> list[Column[int]]:
 
 
 def text_columns(*names: str) -> list[Column[str]]:
-    """Return new text columns of these names, declared as NOT NULL."""
+    """Return new text columns of these names, declared as NOT NULL.
+
+    Args:
+        names: Names of the columns.
+    """
     return [Column(name, Text, nullable=False) for name in names]
 
 
 def bytes_columns(*names: str) -> list[Column[bytes]]:
-    """Return new byte columns of these names, declared as NOT NULL."""
+    """Return new byte columns of these names, declared as NOT NULL.
+
+    Args:
+        names: Names of the columns.
+    """
     return [Column(name, LargeBinary, nullable=False) for name in names]
 
 
 def integer_column(name: str) -> Column[int]:
-    """Return a new 64-bit integer column, which must not be NULL."""
+    """Return a new 64-bit integer column, which must not be NULL.
+
+    Args:
+        name: Name of the column.
+    """
     return Column(name, BigInteger, nullable=False)

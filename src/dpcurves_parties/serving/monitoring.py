@@ -261,4 +261,9 @@ class _QuietHandler(WSGIRequestHandler):
     timeout = LIVENESS_SECONDS
 
     def log_message(self, format: str, *args: object) -> None:
-        """Write nothing: monitoring requests are not logged."""
+        """Write nothing: monitoring requests are not logged.
+
+        Args:
+            format: Message template, ignored.
+            args: Values of the template, ignored.
+        """

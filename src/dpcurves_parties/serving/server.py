@@ -280,7 +280,11 @@ class Admission:
         return True
 
     def count_connections(self) -> Mapping[str, int]:
-        """Return the number of connections by state."""
+        """Return the number of connections by state.
+
+        Returns:
+            Numbers by the names ``idle``, ``receiving`` and ``answered``.
+        """
         return {"idle": len(self._idle), "receiving": len(self._receiving), "answered": len(self._answered)}
 
     def remove(self, connection: ClientConnection) -> None:
@@ -331,7 +335,12 @@ class HttpConnection(HttpToolsProtocol):
         self._beside_bodies = 0
 
     def start_handshake(self, connection: socket.socket, context: ssl.SSLContext) -> None:
-        """Run the TLS handshake, within the time of an idle connection."""
+        """Run the TLS handshake, within the time of an idle connection.
+
+        Args:
+            connection: Accepted socket.
+            context: TLS settings of the server.
+        """
         with suppress(OSError):  # the client may have left
             self.network = parse_network(str(connection.getpeername()[0]))
         self._admission.mark_idle(self)
@@ -360,7 +369,11 @@ class HttpConnection(HttpToolsProtocol):
             self._coming.cancel()
 
     def connection_made(self, transport: Any) -> None:
-        """Store the client certificate after the handshake. Sessions of the peer server are handed over."""
+        """Store the client certificate after the handshake. Sessions of the peer server are handed over.
+
+        Args:
+            transport: Encrypted transport of the connection.
+        """
         proven = transport.get_extra_info("ssl_object")
         certificate = proven.getpeercert(binary_form=True)
         if proven.selected_alpn_protocol() == PROTOCOL:
@@ -381,7 +394,13 @@ class HttpConnection(HttpToolsProtocol):
         """
 
         async def respond_if_admitted(scope: Mapping[str, Any], receive: Any, send: Any) -> None:
-            """Pass the request to the app, or answer with status 503 if it was not admitted."""
+            """Pass the request to the app, or answer with status 503 if it was not admitted.
+
+            Args:
+                scope: The request's ASGI scope.
+                receive: ASGI function that returns the next part of the body.
+                send: ASGI function that sends a part of the response.
+            """
             await (app if self._admitted else BUSY_RESPONSE)({**scope, PEER: certificate}, receive, send)
 
         return respond_if_admitted
@@ -411,7 +430,11 @@ class HttpConnection(HttpToolsProtocol):
         self._admission.remove(self)
 
     def data_received(self, data: bytes) -> None:
-        """Process part of a request. The app is called later, in its own iteration of the event loop."""
+        """Process part of a request. The app is called later, in its own iteration of the event loop.
+
+        Args:
+            data: Decrypted bytes as they arrived.
+        """
         self._beside_bodies += len(data)
         super().data_received(data)
         # 2**16: size limit, in bytes, of a request's head and of trailing data after a chunked body
@@ -456,7 +479,11 @@ class Listener:
         self._taking = [loop.create_task(self._accept_connections(listening)) for listening in sockets]
 
     async def _accept_connections(self, listening: socket.socket) -> None:
-        """Accept connections from one socket for ever; pause after the system refuses one."""
+        """Accept connections from one socket for ever; pause after the system refuses one.
+
+        Args:
+            listening: Non-blocking listening socket.
+        """
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -480,6 +507,10 @@ class Listener:
 
 def open_listening_sockets(host: str, port: int) -> list[socket.socket]:
     """Return non-blocking listening sockets, one for each address of a host; the caller closes them.
+
+    Args:
+        host: Host name or IP address.
+        port: TCP port; 0 lets the system choose for each address.
 
     Raises:
         OSError: an address cannot be used.

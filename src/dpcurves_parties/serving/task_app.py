@@ -33,6 +33,10 @@ from .messages import ProtocolError, ServerFault
 from .monitoring import log_operator_message
 from .task_document import Role, TaskDocument, find_bearer
 
+SECONDS_TO_BEGIN = 10
+"""Seconds until a body must have begun; afterwards it must arrive at `LEAST_BYTES_PER_SECOND`."""
+LEAST_BYTES_PER_SECOND = 2**16
+"""Bytes per second of the size limit, as on a slow line."""
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 """Numbers of errors of the operating system if a disk or a quota is full, a file too large, or the disk fails."""
 
@@ -67,7 +71,12 @@ class TaskHandler(Protocol):
         ...
 
     def answer(self, message: bytes, analyst: int, /) -> bytes:
-        """Return the response to a question of the analyst of this number, as JSON."""
+        """Return the response to a question of the analyst of this number, as JSON.
+
+        Args:
+            message: The question as JSON.
+            analyst: Number of the analyst, whose token was checked.
+        """
         ...
 
 
@@ -266,6 +275,9 @@ async def respond_from_thread(work: Callable[[], bytes], threads: ThreadPoolExec
 async def respond_from_future(coming: Awaitable[bytes]) -> Response:
     """Return a service's answer as a response, from a future of the JSON body.
 
+    Args:
+        coming: Future of the JSON body.
+
     Raises:
         ProtocolError: the future ended with one, or with another exception, of which only type and place are revealed
             (status 500, or 503 if the disk cannot be written).
@@ -310,7 +322,14 @@ def _log_error(error: Exception) -> str:
 
 
 def _is_of_disk(error: Exception) -> bool:
-    """Return True if a file could not be written."""
+    """Return True if a file could not be written.
+
+    Args:
+        error: Any exception of a service.
+
+    Returns:
+        True for an `OSError` with one of the codes `DISK_ERRORS`; False otherwise.
+    """
     return isinstance(error, OSError) and error.errno in DISK_ERRORS
 
 
@@ -326,7 +345,7 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
         ProtocolError: the body exceeds `max_bytes` (status 413), or arrives too slowly (408); or the bearer token has
             too many concurrent bodies (429).
     """
-    seconds = 10 + max_bytes / 2**16  # to begin, and at 64 KiB a second, as on a slow line
+    seconds = SECONDS_TO_BEGIN + max_bytes / LEAST_BYTES_PER_SECOND
     bearer = request.headers.get("authorization", "")
     if bearer and _on_their_way[bearer] >= most_of_one:
         raise ProtocolError(

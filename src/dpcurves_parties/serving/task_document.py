@@ -82,6 +82,9 @@ class Ticket:
     def write(self, path: Path) -> None:
         """Write this ticket, which is secret, to a new file that only its owner can read.
 
+        Args:
+            path: File to create.
+
         Raises:
             ValueError: the file exists, or the folder is not writable.
         """
@@ -152,12 +155,21 @@ def _split_token(token: str) -> tuple[str, str]:
 
 
 def _hash_half(ticket_half: str) -> str:
-    """Return the hash of half a token, in 64 hexadecimal digits."""
+    """Return the hash of half a token, in 64 hexadecimal digits.
+
+    Args:
+        ticket_half: Half of a token, as text.
+    """
     return sha256(b"dpcurves half\n" + ticket_half.encode()).hexdigest()
 
 
 def _hash_pair(first: str, second: str) -> str:
-    """Return the public hash of a token from the hashes of its two halves, in 64 hexadecimal digits."""
+    """Return the public hash of a token from the hashes of its two halves, in 64 hexadecimal digits.
+
+    Args:
+        first: Hash of the first half, in hexadecimal digits.
+        second: Hash of the second half, in hexadecimal digits.
+    """
     return sha256(f"dpcurves token\n{first}\n{second}".encode()).hexdigest()
 
 
@@ -282,6 +294,9 @@ class Document(ABC):
     def load(cls, path: str | Path) -> Self:
         """Load the document in a file.
 
+        Args:
+            path: File with the document's JSON text.
+
         Raises:
             ValueError: the file cannot be read, or is another document.
         """
@@ -289,6 +304,9 @@ class Document(ABC):
 
     def write(self, path: str | Path) -> None:
         """Write the document to a file, whole or not at all.
+
+        Args:
+            path: File to write; an existing one is replaced.
 
         Raises:
             ValueError: the file cannot be written.
@@ -436,6 +454,9 @@ class _LazyList(list[str]):
 def read_document_text(path: str | Path) -> str:
     """Return the text of a document.
 
+    Args:
+        path: File of UTF-8 text.
+
     Raises:
         ValueError: the file cannot be read, or is no text.
     """
@@ -449,7 +470,14 @@ def read_document_text(path: str | Path) -> str:
 
 
 def parse_task_type(text: str) -> str:
-    """Return the kind in the first field of a document; empty if it is not a task document."""
+    """Return the kind in the first field of a document; empty if it is not a task document.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        Value of the field ``dpcurves``; empty also for invalid JSON.
+    """
     try:
         kind = json.loads(text)["dpcurves"]
     except (ValueError, KeyError, TypeError, RecursionError):

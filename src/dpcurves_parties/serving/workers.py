@@ -72,7 +72,13 @@ class InProcess(Workers):
     def map_reduce(
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
-        """Return the results of `work` on all items, combined by `add`, computed sequentially in this process."""
+        """Return the results of `work` on all items, combined by `add`, computed sequentially in this process.
+
+        Args:
+            work: Pure function of one item.
+            items: The items; at least one.
+            add: Associative function of two results.
+        """
         return reduce(add, map(work, items))
 
 
@@ -96,6 +102,11 @@ class Processes(Workers):
         """Return the results of `work` on all items, combined by `add`, computed by the processes of the pool.
 
         Items of killed processes are evaluated again.
+
+        Args:
+            work: Pure function of one item, defined at the top level of a module.
+            items: The items; at least one.
+            add: Associative function of two results.
 
         Raises:
             ProtocolError: More than `MOST_RESTARTS` consecutive restarts finished no item.
@@ -232,6 +243,11 @@ class Dask(Workers):
         self, work: Callable[[Item], Result], items: Sequence[Item], add: Callable[[Result, Result], Result]
     ) -> Result:
         """Return the results of `work` on all items, combined by `add` in a tree on the cluster.
+
+        Args:
+            work: Pure function of one item, defined at the top level of a module.
+            items: The items; at least one.
+            add: Associative function of two results.
 
         Raises:
             ProtocolError: No scheduler answers, no worker has joined, or workers were killed `MOST_RESTARTS` times.

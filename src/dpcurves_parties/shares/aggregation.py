@@ -119,7 +119,12 @@ def pack_flags(dropped: NDArray[np.bool_]) -> bytes:
 
 
 def unpack_flags(bits: bytes, reports: int) -> NDArray[np.bool_]:
-    """Return the mask (reports,) that `pack_flags` packed: True for dropped reports."""
+    """Return the mask (reports,) that `pack_flags` packed: True for dropped reports.
+
+    Args:
+        bits: Packed flags, the first report in the highest bit.
+        reports: Number of reports.
+    """
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=reports).astype(bool)
 
 
@@ -354,6 +359,9 @@ class PlainCounting:
     def evaluate(self, asked: QuestionMessage) -> bytes:
         """Refuse the other server's request for digests: reports of this task are not checked.
 
+        Args:
+            asked: The question of the peer.
+
         Raises:
             ProtocolError: always.
         """
@@ -361,6 +369,10 @@ class PlainCounting:
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
         """Refuse the other server's digests: reports of this task are not checked.
+
+        Args:
+            asked: The question of the peer.
+            message: The peer's message with its digests.
 
         Raises:
             ProtocolError: always.
@@ -516,6 +528,12 @@ class CheckedCounting:
     def evaluate(self, asked: QuestionMessage) -> bytes:
         """Return the digests that the other server compares before the first answer.
 
+        Args:
+            asked: The question of the peer.
+
+        Returns:
+            Digests and this server's report set, as JSON.
+
         Raises:
             ProtocolError: the question names other thresholds than those at which reports are checked.
         """
@@ -554,6 +572,13 @@ class CheckedCounting:
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
         """Check all reports with the other server's digests, unless that was done, and return which failed.
+
+        Args:
+            asked: The question of the peer.
+            message: The peer's message with its digests, as JSON.
+
+        Returns:
+            Packed flags of the reports that failed, as JSON with this server's report set.
 
         Raises:
             ProtocolError: the message does not contain valid digests, or too few reports pass.
@@ -619,7 +644,11 @@ class CheckedCounting:
     # answer shares
 
     def _proof(self, dropped: bytes) -> OwnProof | None:
-        """Return this server's proof of its answer share over the accepted reports; None if answers are not proved."""
+        """Return this server's proof of its answer share over the accepted reports; None if answers are not proved.
+
+        Args:
+            dropped: Packed flags of the reports that failed the check.
+        """
         if self.proofs is None:
             return None
         return self.proofs.prove_share(self.derive_noise_key(dropped), ~unpack_flags(dropped, self.status.reports))
@@ -851,6 +880,12 @@ class TaskService(SharedTaskService[Task]):
     def make_answer_share(self, message: bytes) -> bytes:
         """Return this server's answer share, sealed to the analyst whose letter the other server forwards.
 
+        Args:
+            message: The question, the peer's report set and the sealed letter, as JSON.
+
+        Returns:
+            The sealed share with this server's report set, as JSON.
+
         Raises:
             ProtocolError: the request is not allowed, or the letter is not of an analyst of this task, or of one who
                 asks too often.
@@ -871,6 +906,12 @@ class TaskService(SharedTaskService[Task]):
     def evaluate(self, message: bytes) -> bytes:
         """Return the digests that the other server compares before reports count.
 
+        Args:
+            message: The question and the peer's report set, as JSON.
+
+        Returns:
+            Digests as JSON.
+
         Raises:
             ProtocolError: the request is not allowed.
         """
@@ -881,6 +922,12 @@ class TaskService(SharedTaskService[Task]):
         """Check all reports with the other server's digests, before the first answer; return the flags of those that
         failed.
 
+        Args:
+            message: The question with the peer's report set and digests, as JSON.
+
+        Returns:
+            Packed flags, as JSON.
+
         Raises:
             ProtocolError: the request is not allowed.
         """
@@ -889,6 +936,12 @@ class TaskService(SharedTaskService[Task]):
     def _agree_on_counting(self, question: QuestionMessage) -> PlainCounting | CheckedCounting:
         """Return the counting of the agreed set. The other server must agree before the first charge; later messages
         name the set.
+
+        Args:
+            question: Question about to be answered; the peer is asked only before the first.
+
+        Raises:
+            ProtocolError: as `_confirm_with_peer`.
         """
         if self._counting is None:
             self._confirm_with_peer(question)
@@ -896,6 +949,9 @@ class TaskService(SharedTaskService[Task]):
 
     def _confirm_with_peer(self, question: QuestionMessage) -> TaskStatus:
         """Ask the other server whether it holds the same reports and commitments; return the state of the closed task.
+
+        Args:
+            question: Question that the message to the other server carries.
 
         Raises:
             ProtocolError: the task is open, the other server cannot be reached, or it holds another set.
@@ -906,7 +962,12 @@ class TaskService(SharedTaskService[Task]):
         return status
 
     def _plan(self, question: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
-        """Return the plan of the noisy counts that answer a question, for the number of accepted reports."""
+        """Return the plan of the noisy counts that answer a question, for the number of accepted reports.
+
+        Args:
+            question: The question, with its thresholds.
+            counting: Counting of the agreed report set.
+        """
         return self.task.plan(question.thresholds, counting.status.reports)
 
     def _ensure_counting(self) -> PlainCounting | CheckedCounting:
@@ -930,7 +991,11 @@ class TaskService(SharedTaskService[Task]):
         """
 
         def derive_noise_key(dropped: bytes) -> NoiseKey:
-            """SECRET: return the noise key of the accepted reports, given the flags of those that failed."""
+            """SECRET: return the noise key of the accepted reports, given the flags of those that failed.
+
+            Args:
+                dropped: Packed flags of the reports that failed the check.
+            """
             return self._noise.derive_noise_key(f"{status.report_set} without {dropped.hex()}")
 
         proofs = None
@@ -1017,11 +1082,19 @@ class TaskService(SharedTaskService[Task]):
         return self.identity.hpke_key.exchange(load_public_key(self.task.servers[1 - self.party].hpke_key))
 
     def _derive_noise_key(self, status: TaskStatus) -> NoiseKey:
-        """SECRET: return the key of this server's noise for the accepted report set."""
+        """SECRET: return the key of this server's noise for the accepted report set.
+
+        Args:
+            status: State of the closed task.
+        """
         return self._noise.derive_noise_key(str(status.report_set))
 
     def _derive_verify_key(self, status: TaskStatus) -> bytes:
-        """Derive the key of digests. Both servers can derive it, no owner can; it belongs to a closed set."""
+        """Derive the key of digests. Both servers can derive it, no owner can; it belongs to a closed set.
+
+        Args:
+            status: State of the closed task.
+        """
         return derive_key(self._shared_secret, f"verification {self.task.hash} {status.report_set}")
 
 
@@ -1033,7 +1106,12 @@ class HeldReports(NamedTuple):
 
 
 def _to_answer(share: AnswerShare, status: TaskStatus) -> Answer:
-    """SECRET: convert an answer share to a message with its report set and noise."""
+    """SECRET: convert an answer share to a message with its report set and noise.
+
+    Args:
+        share: Share of this server of the noisy counts.
+        status: State of the closed task.
+    """
     commitments = status.commitments or ()
     return Answer(
         share.values, str(status.report_set), status.reports, share.dropped_count, commitments, share.noise_hashes

@@ -108,7 +108,14 @@ def _describe_counts(task: Task) -> str:
 
 
 def _describe_owner_limit(task: Task) -> str:
-    """Return how many reports an owner may send, and the loss of an owner who sends them all, in words."""
+    """Return how many reports an owner may send, and the loss of an owner who sends them all, in words.
+
+    Args:
+        task: Document of the task.
+
+    Returns:
+        Clause of an English sentence.
+    """
     max_reports = task.reports_per_owner
     if max_reports == 1:
         return "and an owner sends one"
@@ -157,7 +164,11 @@ def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
 
 
 def _plan_example(task: Task) -> Plan:
-    """Return the plan of one count of one report, which has the error of every count."""
+    """Return the plan of one count of one report, which has the error of every count.
+
+    Args:
+        task: Document of the task.
+    """
     return task.plan((1,), 1)
 
 

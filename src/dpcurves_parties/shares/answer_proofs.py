@@ -111,7 +111,14 @@ def _negate(words: Words) -> Words:
 
 
 def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
-    """Return signed 64-bit integers modulo the prime, as residues from 0 to the prime minus 1."""
+    """Return signed 64-bit integers modulo the prime, as residues from 0 to the prime minus 1.
+
+    Args:
+        numbers: Signed integers.
+
+    Returns:
+        Residues in the same order.
+    """
     return (np.asarray(numbers, dtype=np.int64) % np.int64(PRIME)).astype(np.uint64)
 
 
@@ -153,6 +160,13 @@ class ProvedValues(Protocol):
         """Return the inner product of the coefficients with the contribution of a record in each of these slots.
 
         A missing record, whose slot is behind all others, contributes 0.
+
+        Args:
+            coefficients: A residue per proved value, in the order of the values.
+            slots: Slot of each record.
+
+        Returns:
+            A residue per slot.
         """
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
@@ -160,6 +174,10 @@ class ProvedValues(Protocol):
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
         """Refuse proved values that are impossible for this number of reports with correctly drawn noise.
+
+        Args:
+            counts: Proved values, in the order of the distribution.
+            reports: Number of accepted reports.
 
         Raises:
             ProtocolError: a value is too small or too large, or a prefix count falls.
@@ -192,7 +210,15 @@ class ProvedCells(ProvedValues):
         return self.distribution.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
-        """Return for each slot the sum modulo the prime of the coefficients of the intervals that contain it."""
+        """Return for each slot the sum modulo the prime of the coefficients of the intervals that contain it.
+
+        Args:
+            coefficients: A residue per proved value, in the order of the distribution.
+            slots: Slot of each report; the number after the last cell stands for a missing value.
+
+        Returns:
+            A residue per slot asked for.
+        """
         distribution = self.distribution
         weights = np.zeros((distribution.rows, distribution.cells), np.uint64)
         start = 0
@@ -209,7 +235,14 @@ class ProvedCells(ProvedValues):
         return np.append(weights.ravel(), np.uint64(0))[slots]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
-        """SECRET: return one server's noise of all interval sums, derived from its key."""
+        """SECRET: return one server's noise of all interval sums, derived from its key.
+
+        Args:
+            key: Secret key of the server's noise.
+
+        Returns:
+            An integer per released value, in the order of the distribution.
+        """
         return key.derive_sum_noise(self.distribution)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
@@ -252,7 +285,15 @@ class ProvedEdges(ProvedValues):
         return self.distribution.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
-        """Return for each slot the sum modulo the prime of the coefficients of the edges above it."""
+        """Return for each slot the sum modulo the prime of the coefficients of the edges above it.
+
+        Args:
+            coefficients: A residue per edge, in rising order of edges.
+            slots: Slot of each report, from 0.
+
+        Returns:
+            A residue per slot asked for; 0 where no edge lies above.
+        """
         total = 0
         tails = [0]
         for coefficient in coefficients[::-1].tolist():
@@ -261,7 +302,14 @@ class ProvedEdges(ProvedValues):
         return np.array(tails[::-1], np.uint64)[np.searchsorted(self.distribution.prefix_lengths, slots, "right")]
 
     def derive_noise(self, key: NoiseKey) -> list[int]:
-        """SECRET: return one server's noise of the counts below all proved edges."""
+        """SECRET: return one server's noise of the counts below all proved edges.
+
+        Args:
+            key: Secret key of the server's noise.
+
+        Returns:
+            An integer per edge, in rising order of edges.
+        """
         return key.derive_path_noise(self.distribution, self.distribution.prefix_lengths)
 
     def require_possible(self, counts: Sequence[int], reports: int) -> None:
@@ -320,7 +368,12 @@ class ProvedEdges(ProvedValues):
 
     def bound_noise_difference(self, one: int, other: int) -> float:
         """Return a bound that the difference of the noises of two counts exceeds with probability at most
-        `FALSE_BLAME_PROBABILITY`."""
+        `FALSE_BLAME_PROBABILITY`.
+
+        Args:
+            one: Edge of one count, as a number of slots.
+            other: Edge of the other count.
+        """
         noises_of_both = len(self.distribution.blocks_on_path(one)) + len(self.distribution.blocks_on_path(other))
         noises = noises_of_both - 2 * self.distribution.count_shared_noises(one, other)  # noise of both counts cancels
         return tail_bound((WeightedNoise(noises, 1.0, self.distribution.noise),), FALSE_BLAME_PROBABILITY)
@@ -348,13 +401,21 @@ class ProofKeys:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """SECRET: the key of each analyst, 64 hexadecimal digits each."""
+        """SECRET: the key of each analyst, 64 hexadecimal digits each.
+
+        Returns:
+            Keys in the order of the analysts' numbers.
+        """
         secret = bytes.fromhex(self.secret)
         return tuple(derive_key(secret, f"proofs for analyst {number}").hex() for number in range(self.analyst_count))
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """Hashes of the analysts' keys, for the task document."""
+        """Hashes of the analysts' keys, for the task document.
+
+        Returns:
+            Hashes in the order of the analysts' numbers.
+        """
         return tuple(hash_key(key) for key in self.keys)
 
     def to_ticket_secrets(self, owners: int) -> Mapping[tuple[Role, int], str]:
@@ -402,7 +463,13 @@ def derive_coefficients(key: str, task: str, size: int) -> Words:
 
 
 def _derive_mask(task: str, seed: bytes, count: int) -> Words:
-    """SECRET: return the mask of a report, `count` residues, from one server's seed of the report."""
+    """SECRET: return the mask of a report, `count` residues, from one server's seed of the report.
+
+    Args:
+        task: Hash of the task, in hexadecimal digits.
+        seed: The server's seed of the report.
+        count: Number of residues.
+    """
     return expand_key(sha256(b"dpcurves mask\n" + bytes.fromhex(task) + seed).digest()[:16], count)
 
 
@@ -451,13 +518,23 @@ class OwnerProver:
         return words
 
     def _combine_masks(self, first: bytes, second: bytes) -> Words:
-        """SECRET: return the sum of both servers' masks of one report, one residue per value and per analyst."""
+        """SECRET: return the sum of both servers' masks of one report, one residue per value and per analyst.
+
+        Args:
+            first: Seed of server 0 for the report.
+            second: Seed of server 1 for the report.
+        """
         count = self.proved_values.size + len(self.keys)
         return _reduce(_derive_mask(self.task, first, count) + _derive_mask(self.task, second, count))
 
 
 def _slice_parts(count: int, size: int) -> Iterator[slice]:
-    """Yield slices of reports whose masks of `size` numbers fit into memory at once."""
+    """Yield slices of reports whose masks of `size` numbers fit into memory at once.
+
+    Args:
+        count: Number of reports.
+        size: Number of residues in the mask of one report.
+    """
     # 2**19: 64-bit numbers of masks that an owner holds in memory at once: 4 MB
     step = max(1, 2**19 // size)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))

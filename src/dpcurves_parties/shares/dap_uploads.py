@@ -44,7 +44,14 @@ NO_LEADER = "helps in this task; send reports to the leader, server 0"
 
 
 def derive_contribution_id(task: Task) -> bytes:
-    """Return the contribution id of all uploads of an owner by the DAP draft; it is the same for all owners."""
+    """Return the contribution id of all uploads of an owner by the DAP draft; it is the same for all owners.
+
+    Args:
+        task: Document of the task.
+
+    Returns:
+        32 bytes, derived from the hash of the task.
+    """
     return sha256(b"dpcurves DAP\n" + bytes.fromhex(task.hash)).digest()
 
 
@@ -296,7 +303,14 @@ class UploadLeader:
         ]
 
     def _hand_to_helper(self, reports: Sequence[tuple[dap.Report, StoredReport]]) -> dict[bytes, dap.ReportError]:
-        """Forward the helper's parts of some reports; return the failed reports with the reasons."""
+        """Forward the helper's parts of some reports; return the failed reports with the reasons.
+
+        Args:
+            reports: Each report as uploaded, with its stored form.
+
+        Returns:
+            Reason by report id; empty if all were accepted.
+        """
         stored = [stored_report for _, stored_report in reports]
         task = self._service.task.hash
         verified = self._verifying.verify_reports(stored)
@@ -393,7 +407,15 @@ def _open_owned_report(
 
 
 def _are_shares(service: SharedTaskService[Task], shares: Sequence[bytes]) -> list[bool]:
-    """Return which shares of the right size are shares of the task; all are parsed at once if none is invalid."""
+    """Return which shares of the right size are shares of the task; all are parsed at once if none is invalid.
+
+    Args:
+        service: Service of the task at this server.
+        shares: Shares of reports for this server.
+
+    Returns:
+        A flag per share.
+    """
     try:
         service.task.encoding.require_shares(service.party, shares)
     except ValueError:
@@ -552,7 +574,11 @@ class LeaderUpload:
         return cast(Task, self.contribution.task)
 
     def _hpke_key(self, party: int) -> bytes:
-        """Return the HPKE public key of server 0 or 1, 32 bytes."""
+        """Return the HPKE public key of server 0 or 1, 32 bytes.
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         return bytes.fromhex(self._task.servers[party].hpke_key)
 
     def _fetch_config_ids(self, leader: Channel) -> None:

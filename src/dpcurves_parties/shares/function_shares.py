@@ -170,7 +170,9 @@ class FunctionShares:
             )
         if not isinstance(adjacency, ReplaceOne) or adjacency.unit != EACH_RECORD:
             raise UnsupportedQuery(
-                "adjacency", "must be replace-one with one record per report, because the number of reports is public"
+                "adjacency",
+                "must be replace-one with one record per report, because the number of reports is public; take "
+                "adjacency=dp.REPLACE_ONE, and one record of each owner",
             )
         plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
         return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
@@ -230,6 +232,9 @@ def combine_values(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tuple[
         plan: Plan of the query.
         answer_shares: Integers modulo 2**64 from each of the two servers.
 
+    Returns:
+        Counts in the order of the plan's distribution.
+
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
     """
@@ -242,6 +247,9 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
     Args:
         plan: Plan of the query.
         answer_shares: Integers modulo 2**64 from each of the two servers.
+
+    Returns:
+        Integers in the order of the shares.
 
     Raises:
         ValueError: there are not two answer shares with the requested number of integers modulo 2**64.
@@ -271,6 +279,9 @@ def make_release(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Rel
 def find_thresholds(plan: Plan) -> Sequence[int]:
     """Return the increasing numbers of slots whose prefix counts the servers must share. The empty prefix needs no
     share.
+
+    Args:
+        plan: Plan of the answer.
     """
     return _find_handler(plan).thresholds(plan)
 
@@ -375,7 +386,11 @@ def _require_room(parameter: Fraction, loss: PrivacyLoss) -> None:
 
 
 def _find_prefix_thresholds(plan: Plan) -> Sequence[int]:
-    """Return the thresholds above 0 of a plan of prefix counts, each once, in rising order."""
+    """Return the thresholds above 0 of a plan of prefix counts, each once, in rising order.
+
+    Args:
+        plan: Plan of prefix counts.
+    """
     return sorted({threshold for threshold in plan.distribution.require_type(PathSums).prefix_lengths if threshold})
 
 
@@ -398,7 +413,11 @@ def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
-    """Return the numbers of slots of all prefixes: 1 to the number of cells."""
+    """Return the numbers of slots of all prefixes: 1 to the number of cells.
+
+    Args:
+        plan: Plan of counts of all cells.
+    """
     distribution = plan.distribution.require_type(IntervalSums)
     return range(1, distribution.rows * distribution.cells + 1)
 
@@ -431,6 +450,10 @@ def _read_cell_values(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
     """Return the values with the public number of reports added to the missing cell.
 
     Both servers only subtracted the reports with a slot there.
+
+    Args:
+        plan: Plan of counts of all cells, with a missing cell.
+        values: Reconstructed sums, the missing cell last.
     """
     *sums, missing = values
     return *sums, missing + (plan.adjacency.public_record_count or 0)

@@ -88,7 +88,11 @@ class HistogramEncoding(ShareEncoding):
         return self.size_for_party(0)
 
     def size_for_party(self, party: int) -> int:
-        """Return the bytes of a report for server 0 or 1: more for 0, whose share is explicit; 1 gets a seed."""
+        """Return the bytes of a report for server 0 or 1: more for 0, whose share is explicit; 1 gets a seed.
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         return self.public_size + self.scheme.input_size(party)
 
     def share_records(self, rows: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:

@@ -210,7 +210,12 @@ class CheckedTreeEncoding(TreeEncoding):
     PUBLIC = crypto.CheckedShare
 
     def parse_checked_keys(self, party: int, shares: Sequence[bytes]) -> crypto.CheckedKeys:
-        """SECRET: return the checked keys in one server's shares of some reports, as `TreeEncoding.parse_keys`."""
+        """SECRET: return the checked keys in one server's shares of some reports, as `TreeEncoding.parse_keys`.
+
+        Args:
+            party: Number of the server, 0 or 1.
+            shares: Shares of that server, one per report.
+        """
         return self.join_checked_keys(party, [shares], len(shares))
 
     def join_checked_keys(self, party: int, parts: Iterable[Sequence[bytes]], count: int) -> crypto.CheckedKeys:
@@ -248,6 +253,9 @@ class SharedReports:
 
         Args:
             thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
         return crypto.prefix_sums(self.keys, [slots - 1 for slots in thresholds], self.engine)
 
@@ -285,6 +293,9 @@ class CheckedReports:
         Args:
             report_mask: Mask of the reports that count.
             thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
         return self.sum_keys(self.keys[report_mask], thresholds)[0]
 
@@ -343,6 +354,10 @@ class CheckedReports:
 def join_node_sums(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
     """SECRET: return the sums at nodes over two groups of reports together. The first group's mark hashes come
     first.
+
+    Args:
+        one: Sums over the first group of reports.
+        other: Sums over the second group, at the same nodes.
     """
     return crypto.NodeSums(one.left_counts + other.left_counts, np.concatenate([one.marks, other.marks], axis=1))
 
@@ -351,7 +366,11 @@ class CheckedShareHolder(Protocol):
     """SECRET. The interface of one server's shares of checked reports, in memory or in jobs."""
 
     def evaluate_thresholds(self, thresholds: Sequence[int]) -> Evaluation:
-        """SECRET: return the sums over all reports, and the digests to compare before any report counts."""
+        """SECRET: return the sums over all reports, and the digests to compare before any report counts.
+
+        Args:
+            thresholds: Increasing numbers of slots whose prefix counts are shared.
+        """
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
         """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
@@ -359,6 +378,9 @@ class CheckedShareHolder(Protocol):
         Args:
             report_mask: Mask of the reports that count.
             thresholds: Numbers of slots, none of them 0.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
 
     def sum_nodes(self, report_mask: NDArray[np.bool_], nodes: Sequence[crypto.Node]) -> crypto.NodeSums:
@@ -465,12 +487,19 @@ class AcceptedSums:
 
         Args:
             thresholds: Thresholds that were evaluated.
+
+        Returns:
+            Integers in the order of the thresholds.
         """
         return tuple(self.sums[slots] for slots in thresholds)
 
 
 def _to_byte_rows(words: Words) -> list[bytes]:
-    """Return each row of words as bytes, in little-endian order."""
+    """Return each row of words as bytes, in little-endian order.
+
+    Args:
+        words: Unsigned 64-bit words, (rows, words).
+    """
     return [row.tobytes() for row in np.ascontiguousarray(words, dtype="<u8")]
 
 

@@ -270,7 +270,14 @@ class Task(SharedTask):
         return self._make_query(())
 
     def _make_query(self, thresholds: Sequence[int]) -> CountQuery | PrefixQuery:
-        """Return the query for counts at these thresholds, or of all cells."""
+        """Return the query for counts at these thresholds, or of all cells.
+
+        Args:
+            thresholds: Numbers of slots whose prefix counts are requested; without effect for counts of all cells.
+
+        Raises:
+            UnsupportedQuery: counts at thresholds are requested for another number of classes than two.
+        """
         if self.count_kind is CountKind.CELLS:
             return CountQuery(self.axes, CountUse.CELLS if self.beside else CountUse.PREFIXES)
         # 2: classes of a score's labels: positive and negative
@@ -294,7 +301,11 @@ class Task(SharedTask):
         return self.slots.bit_length()
 
     def adjacency(self, reports: int) -> Adjacency:
-        """Return the adjacency: one report is replaced, and the number of reports is public."""
+        """Return the adjacency: one report is replaced, and the number of reports is public.
+
+        Args:
+            reports: Number of accepted reports.
+        """
         return Neighbours.REPLACE_ONE.to_adjacency(EACH_RECORD, reports)
 
     def plan(self, thresholds: Sequence[int], reports: int) -> Plan:
@@ -334,11 +345,19 @@ class Task(SharedTask):
         return 2 * size + 1 if self.is_proved(thresholds) else size
 
     def is_proved(self, thresholds: Sequence[int]) -> bool:
-        """Return whether answer shares carry a proof: the task has proof keys, and these are its proved thresholds."""
+        """Return whether answer shares carry a proof: the task has proof keys, and these are its proved thresholds.
+
+        Args:
+            thresholds: Numbers of slots whose prefix counts are requested.
+        """
         return bool(self.proof_key_hashes) and tuple(thresholds) == self.proved_at
 
     def plan_for_query(self, query: Query, reports: int) -> Plan:
         """Return the plan of the release that answers a query: other counts derived from the paid ones are free.
+
+        Args:
+            query: Query of the analyst's question.
+            reports: Number of accepted reports.
 
         Raises:
             UnsupportedQuery: the query is about something that the task does not count.
@@ -449,13 +468,23 @@ def _describe_histogram(slots: int) -> dict[str, object]:
 
     >>> _describe_histogram(8)
     {'vdaf': 'Prio3Histogram', 'length': 9, 'chunk_length': 3}
+
+    Args:
+        slots: Number of cells of the task, without the missing cell.
+
+    Returns:
+        Fields of the task document.
     """
     scheme = Prio3Histogram.with_smallest_reports(slots + 1, b"")
     return {"vdaf": "Prio3Histogram", "length": scheme.length, "chunk_length": scheme.chunk_length}
 
 
 def _parse_axis(stored: Mapping[str, Any]) -> Axis | Categories:
-    """Return an axis with a grid, or categories, from JSON fields."""
+    """Return an axis with a grid, or categories, from JSON fields.
+
+    Args:
+        stored: Fields of one axis: ``column``, and ``grid`` or ``values``.
+    """
     if "grid" in stored:
         return Axis(stored["column"], STORED.decode(Grid, stored["grid"]))
     return Categories(stored["column"], tuple(stored["values"]))

@@ -39,7 +39,11 @@ ERRAND = "__Host-dpcurves-errand"
 
 
 def redirect_home(visit: Visit) -> Response:
-    """Redirect to the first page of the principal's role."""
+    """Redirect to the first page of the principal's role.
+
+    Args:
+        visit: Request of a signed-in person.
+    """
     principal = visit.principal
     if may(principal, Right.SEE_DATASETS):
         return redirect_to("datasets")
@@ -47,12 +51,20 @@ def redirect_home(visit: Visit) -> Response:
 
 
 def show_sign_in(visit: Visit) -> Response:
-    """Page of the sign-in form."""
+    """Page of the sign-in form.
+
+    Args:
+        visit: Request; a signed-in person is redirected to the first page.
+    """
     return redirect_to() if visit.session else visit.render("sign_in.html", name="")
 
 
 def sign_in(visit: Visit) -> Response:
-    """Sign in by name and password; respond with a session cookie, or with the form and an error."""
+    """Sign in by name and password; respond with a session cookie, or with the form and an error.
+
+    Args:
+        visit: Request with name and password in the form.
+    """
     try:
         signed = visit.services.sessions.sign_in(
             visit.form_value("name"), "".join(visit.form.get("password", ())), visit.address
@@ -105,19 +117,34 @@ def finish_issuer_sign_in(visit: Visit) -> Response:
 
 
 def sign_out(visit: Visit) -> Response:
-    """End the session and delete its cookie; redirect to the sign-in page."""
+    """End the session and delete its cookie; redirect to the sign-in page.
+
+    Args:
+        visit: Request; without a session only the cookie is deleted.
+    """
     if visit.session is not None:
         visit.services.sessions.sign_out(visit.session.cookie)
     return _clear_session_cookie("out")
 
 
 def show_account(visit: Visit) -> Response:
-    """Page of the principal's account."""
+    """Page of the principal's account.
+
+    Args:
+        visit: Request of a signed-in person.
+    """
     return visit.render("account.html", who=visit.principal, shortest=SHORTEST_PASSWORD)
 
 
 def change_password(visit: Visit) -> Response:
-    """Change the principal's own password, which ends all sessions of the principal."""
+    """Change the principal's own password, which ends all sessions of the principal.
+
+    Args:
+        visit: Request with the old and the new password in the form.
+
+    Raises:
+        ProtocolError: the old password is wrong, or the new password is refused.
+    """
     old_password = "".join(visit.form.get("old", ()))
     visit.services.people.set_password(visit.principal, visit.principal.name, _password_field(visit), old_password)
     return _clear_session_cookie("again")
@@ -125,6 +152,9 @@ def change_password(visit: Visit) -> Response:
 
 def _find_issuer(visit: Visit) -> Issuer:
     """Return the site's identity provider.
+
+    Args:
+        visit: Request.
 
     Raises:
         ProtocolError: the site has no identity provider (status 404).
@@ -135,13 +165,22 @@ def _find_issuer(visit: Visit) -> Issuer:
 
 
 def _render_sign_in(visit: Visit, error: ProtocolError) -> Response:
-    """Return the sign-in page with the typed name and the error."""
+    """Return the sign-in page with the typed name and the error.
+
+    Args:
+        visit: Request with the typed name in the form.
+        error: Refusal of the sign-in; its status becomes the status of the response.
+    """
     message = {"kind": "bad", "words": error.rule}
     return visit.render("sign_in.html", error.status, name=visit.form_value("name"), said=message)
 
 
 def _set_session_cookie(signed: BrowserSession) -> Response:
-    """Return a redirection home that sets the cookie of a session."""
+    """Return a redirection home that sets the cookie of a session.
+
+    Args:
+        signed: New session of a signed-in person.
+    """
     answer = redirect_to()
     answer.set_cookie(COOKIE, signed.cookie, secure=True, httponly=True, samesite="lax", path="/")
     return answer
@@ -155,7 +194,11 @@ def _clear_session_cookie(message: str) -> Response:
 
 
 def show_datasets(visit: Visit) -> Response:
-    """Page of the datasets, each with its remaining budget."""
+    """Page of the datasets, each with its remaining budget.
+
+    Args:
+        visit: Request of a signed-in person; data sets that the person may not see are left out.
+    """
     projects = visit.services.projects.all(visit.principal)
     rows = []
     for dataset in visit.services.datasets.all(visit.principal):
@@ -184,13 +227,24 @@ def show_dataset(visit: Visit) -> Response:
 
 
 def send_dummy_table(visit: Visit) -> Response:
-    """Download of a dataset's dummy table."""
+    """Download of a dataset's dummy table.
+
+    Args:
+        visit: Request, whose path names the data set.
+    """
     dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     return download(visit.services.synthetic.dummy_csv(dataset), "text/csv", "dummy.csv")
 
 
 def send_synthetic_table(visit: Visit) -> Response:
-    """Download of a dataset's synthetic table."""
+    """Download of a dataset's synthetic table.
+
+    Args:
+        visit: Request, whose path names the data set.
+
+    Raises:
+        ProtocolError: the data set has no synthetic table yet (status 404).
+    """
     dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     table = visit.services.synthetic.download(visit.principal, dataset.name, dataset.version)
     if table is None:
@@ -239,7 +293,11 @@ def add_model(visit: Visit) -> Response:
 
 
 def make_token(visit: Visit) -> Response:
-    """Create a token, and return the project's page, which shows the secret of the token only now."""
+    """Create a token, and return the project's page, which shows the secret of the token only now.
+
+    Args:
+        visit: Request with a label and a number of days in the form; the path names the project.
+    """
     days = visit.form_value("days")
     number = int(days) if days.isascii() and days.isdigit() and len(days) < 5 else 0
     secret = visit.services.tokens.make(
@@ -249,13 +307,28 @@ def make_token(visit: Visit) -> Response:
 
 
 def revoke_token(visit: Visit) -> Response:
-    """Revoke the token that the path names, and redirect to its project."""
+    """Revoke the token that the path names, and redirect to its project.
+
+    Args:
+        visit: Request, whose path names the project and the token.
+
+    Raises:
+        ProtocolError: the person has no token of this id (status 404).
+    """
     visit.services.tokens.revoke(visit.principal, visit.path_params["token"])
     return redirect_to("projects", visit.path_params["project"], message="back")
 
 
 def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Project]:
-    """Return the projects of a dataset."""
+    """Return the projects of a dataset.
+
+    Args:
+        dataset: The data set.
+        projects: Projects that the person may see.
+
+    Returns:
+        Projects in the same order; empty if none is of this data set.
+    """
     return [project for project in projects if project.dataset == dataset.name]
 
 
@@ -280,7 +353,14 @@ UNKNOWN = "unknown action; go back to the page and use one of its buttons"
 
 
 def redirect_to_managed(visit: Visit) -> Response:
-    """Redirect a steward to the page of the first of their datasets."""
+    """Redirect a steward to the page of the first of their datasets.
+
+    Args:
+        visit: Request of a signed-in person.
+
+    Raises:
+        ProtocolError: the person is steward of no data set (status 403).
+    """
     if not visit.principal.stewarded_datasets:
         raise ProtocolError("role", "only stewards manage datasets; ask the steward of this dataset", 403)
     return redirect_to("manage", min(visit.principal.stewarded_datasets))
@@ -321,14 +401,28 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
 
 
 def make_project(visit: Visit) -> Response:
-    """Create the project of the form, and redirect back."""
+    """Create the project of the form, and redirect back.
+
+    Args:
+        visit: Request with name and description in the form; the path names the data set.
+
+    Raises:
+        ProtocolError: the person may not manage the data set, or the name is in use.
+    """
     dataset = visit.path_params["dataset"]
     visit.services.projects.make(visit.principal, visit.form_value("name"), dataset, visit.form_value("description"))
     return redirect_to("manage", dataset, message="made")
 
 
 def change_people(visit: Visit) -> Response:
-    """Add the analyst of the form to a project, or remove one, and redirect back."""
+    """Add the analyst of the form to a project, or remove one, and redirect back.
+
+    Args:
+        visit: Request with project, person and button in the form; the path names the data set to return to.
+
+    Raises:
+        ProtocolError: the caller may not change the project, or the person is unknown.
+    """
     project = visit.form_value("project")
     person = visit.form_value("person")
     if visit.form_value("do") == "dismiss":
@@ -358,6 +452,9 @@ def set_allowance(visit: Visit) -> Response:
 def change_question(visit: Visit) -> Response:
     """Withdraw or retry the question of the form, by the pressed button, and redirect back.
 
+    Args:
+        visit: Request with the question's id and the button in the form; the path names the data set.
+
     Raises:
         ProtocolError: the button is unknown, or the person may not change the queue.
     """
@@ -371,7 +468,17 @@ def change_question(visit: Visit) -> Response:
 
 
 def check_upload_right(visit: Visit) -> Response:
-    """Refuse an upload without the right to it, before its body is read."""
+    """Refuse an upload without the right to it, before its body is read.
+
+    Args:
+        visit: Request, whose path names the data set.
+
+    Returns:
+        Response with status `ADMITTED`.
+
+    Raises:
+        ProtocolError: the person has no right to upload.
+    """
     require(visit.principal, Right.PUT_SYNTHETIC, Subject(visit.path_params["dataset"]))
     return Response(status_code=ADMITTED)
 
@@ -399,7 +506,14 @@ def upload_table(visit: Visit) -> Response:
 
 
 def confirm_table(visit: Visit) -> Response:
-    """Show the table that another person proposed to all who see the dataset."""
+    """Show the table that another person proposed to all who see the dataset.
+
+    Args:
+        visit: Request with the digest of the proposal in the form; the path names the data set.
+
+    Raises:
+        ProtocolError: another table is proposed by now, or the person proposed it.
+    """
     dataset = visit.services.datasets.get(visit.principal, visit.path_params["dataset"])
     visit.services.synthetic.confirm_table(visit.principal, dataset, visit.form_value("digest"))
     return redirect_to("manage", dataset.name, message="put")
@@ -423,7 +537,14 @@ def verify_log(visit: Visit) -> Response:
 
 
 def download_log(visit: Visit) -> Response:
-    """Download of the log as JSON lines."""
+    """Download of the log as JSON lines.
+
+    Args:
+        visit: Request of a signed-in person.
+
+    Raises:
+        ProtocolError: the person may not see the log.
+    """
     return download(
         "".join(f"{line}\n" for line in visit.services.audit.iterate_lines(visit.principal)),
         "application/jsonl",
@@ -450,7 +571,14 @@ def show_people(visit: Visit) -> Response:
 
 
 def change_person(visit: Visit) -> Response:
-    """Create, lock or unlock an account, set its password, or change its roles or subject."""
+    """Create, lock or unlock an account, set its password, or change its roles or subject.
+
+    Args:
+        visit: Request with the account's name and the button in the form.
+
+    Raises:
+        ProtocolError: the button is unknown, or the change is refused.
+    """
     change = CHANGES.get(visit.form_value("do"))
     if change is None:
         raise ProtocolError("do", UNKNOWN)
@@ -459,12 +587,22 @@ def change_person(visit: Visit) -> Response:
 
 
 def _password_field(visit: Visit) -> str:
-    """Return the typed password, spaces included."""
+    """Return the typed password, spaces included.
+
+    Args:
+        visit: Request with the form.
+
+    Returns:
+        The text; empty if the field is missing.
+    """
     return "".join(visit.form.get("password", ()))
 
 
 def _role_field(visit: Visit) -> Role:
     """Return the role that was chosen in the form.
+
+    Args:
+        visit: Request with the form.
 
     Raises:
         ProtocolError: the role cannot be given on pages.
@@ -477,7 +615,14 @@ def _role_field(visit: Visit) -> Role:
 
 
 def _dataset_field(visit: Visit) -> str:
-    """Return the chosen dataset of a steward; empty for other roles."""
+    """Return the chosen dataset of a steward; empty for other roles.
+
+    Args:
+        visit: Request with the form.
+
+    Raises:
+        ProtocolError: the role cannot be given on pages.
+    """
     return visit.form_value("dataset") if _role_field(visit) is Role.STEWARD else ""
 
 
@@ -503,13 +648,27 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
 
 
 def _role_names(person: Any) -> list[str]:
-    """Return words for a person's roles, a steward's with the dataset."""
+    """Return words for a person's roles, a steward's with the dataset.
+
+    Args:
+        person: Account with its roles.
+
+    Returns:
+        Words in the order operator, auditor, steward of each data set; empty without roles.
+    """
     names = [word for word, has_role in (("operator", person.is_operator), ("auditor", person.is_auditor)) if has_role]
     return [*names, *(f"steward of {name}" for name in person.stewarded_datasets)]
 
 
 def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
-    """Return the allowance of the whole project (or None), and the allowances of its analysts."""
+    """Return the allowance of the whole project (or None), and the allowances of its analysts.
+
+    Args:
+        shares: Allowances of one project, with their balances.
+
+    Returns:
+        Allowance of the project under ``whole``, allowances of analysts in a list under ``analysts``.
+    """
     project_share = next((share for share in shares if share.analyst is None), None)
     return {"whole": project_share, "analysts": [share for share in shares if share.analyst is not None]}
 

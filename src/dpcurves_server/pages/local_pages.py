@@ -77,7 +77,14 @@ class LocalSite(Site):
         return False
 
     def list_menu(self, principal: Principal) -> list[tuple[str, str]]:
-        """Return the pages of the menu: none before the table is registered."""
+        """Return the pages of the menu: none before the table is registered.
+
+        Args:
+            principal: The local user.
+
+        Returns:
+            Name and address of each page.
+        """
         return [("Questions and answers", "/"), ("Columns", "/columns")] if principal.projects else []
 
 
@@ -118,7 +125,11 @@ def _table(visit: Visit) -> LocalTable:
 
 
 def _find_dataset(visit: Visit) -> Dataset | None:
-    """Return the dataset of the local table; None before its registration."""
+    """Return the dataset of the local table; None before its registration.
+
+    Args:
+        visit: Request.
+    """
     return visit.services.datasets.get(visit.principal, _table(visit).name) if visit.principal.projects else None
 
 
@@ -171,6 +182,10 @@ def register(visit: Visit) -> Response:
 def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
     """Return the facts that the form declares about a table.
 
+    Args:
+        visit: Request with the form.
+        table: The table, whose columns the form lists.
+
     Raises:
         ValueError: A field is wrong; the error names the field.
     """
@@ -185,8 +200,15 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
 def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
     """Return the privacy unit of the form.
 
-    Raises `InvalidArgument` for a bound that is no whole number above 0, and if a table with a column of persons got no
-    choice.
+    Args:
+        visit: Request with the form.
+        table: The table, whose columns may be chosen as the unit.
+
+    Returns:
+        Unit of one record, or of all rows with one value of a column; an empty bound is to be found privately.
+
+    Raises:
+        InvalidArgument: the bound is no whole number above 0, or no unit is chosen though a column may name people.
     """
     column = visit.form_value("unit")
     bound = visit.form_value("rows_per_unit")
@@ -207,7 +229,11 @@ def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
 
 
 def _find_person_column(table: LocalTable) -> str:
-    """Return the column that seems to identify people; empty for none, and if a column is named as the option is."""
+    """Return the column that seems to identify people; empty for none, and if a column is named as the option is.
+
+    Args:
+        table: The table with the names of its columns.
+    """
     names = [proposal.name for proposal in table.columns]
     return "" if ONE_ROW in names else find_person_column(names)
 
@@ -358,6 +384,11 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
 def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
     """Return the proposal for the column at `position` of the form, with the use, bounds and values that the principal
     typed.
+
+    Args:
+        visit: Request with the form.
+        position: Number of the column in the form, from 0.
+        proposal: Proposal for the column, returned unchanged if the form lacks it.
     """
     if f"use.{position}" not in visit.form:
         return proposal
@@ -367,18 +398,30 @@ def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedCo
 
 
 def _to_typed(value: Category) -> Category:
-    """Return a category as it is typed: in double quotes if it has a comma, a quote or outer spaces."""
+    """Return a category as it is typed: in double quotes if it has a comma, a quote or outer spaces.
+
+    Args:
+        value: Declared category; numbers are returned unchanged.
+    """
     is_plain = not isinstance(value, str) or (value == value.strip() != "" and not set(value) & set(',"'))
     return value if is_plain else format_label(value)
 
 
 def redirect_to_home(visit: Visit) -> Response:
-    """Redirect to the pictures and answers, where the server has a page of projects."""
+    """Redirect to the pictures and answers, where the server has a page of projects.
+
+    Args:
+        visit: Request; without effect.
+    """
     return redirect_to("")
 
 
 def show_columns(visit: Visit) -> Response:
-    """Form of the declared columns, to change them; before the table is registered, the first page."""
+    """Form of the declared columns, to change them; before the table is registered, the first page.
+
+    Args:
+        visit: Request.
+    """
     return redirect_to("") if _find_dataset(visit) is None else _render_set_up(visit)
 
 
@@ -411,7 +454,11 @@ def change_columns(visit: Visit) -> Response:
 
 
 def show_budget(visit: Visit) -> Response:
-    """Form that raises the budget; before the table is registered, the first page."""
+    """Form that raises the budget; before the table is registered, the first page.
+
+    Args:
+        visit: Request.
+    """
     return redirect_to("") if _find_dataset(visit) is None else _render_budget(visit)
 
 
@@ -477,7 +524,11 @@ def submit_form(visit: Visit) -> Response:
 
 
 def show_answer(visit: Visit) -> Response:
-    """Page of an answer: its picture, its readings, and links to publish and copy it."""
+    """Page of an answer: its picture, its readings, and links to publish and copy it.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     return _render_answer(visit)
 
 
@@ -533,7 +584,12 @@ def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading]
 
 
 def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
-    """Return the answer's copies: Python code, shell command and notebook that repeat the question."""
+    """Return the answer's copies: Python code, shell command and notebook that repeat the question.
+
+    Args:
+        visit: Request of the local user.
+        answer: Answer of a question.
+    """
     table = _table(visit)
     asked = answer.asked_question
     dataset = visit.services.datasets.get(visit.principal, asked.dataset)  # of the account that pays now
@@ -543,7 +599,11 @@ def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
 
 
 def send_notebook(visit: Visit) -> Response:
-    """Download of a notebook that asks the question of an answer."""
+    """Download of a notebook that asks the question of an answer.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     answer = visit.services.releases.get(visit.principal, visit.path_params["release"])
     name = f"{_usual_folder(visit)}.ipynb"
     text = _copies_of(visit, answer).write_notebook(visit.read_language())
@@ -551,7 +611,11 @@ def send_notebook(visit: Visit) -> Response:
 
 
 def _usual_folder(visit: Visit) -> str:
-    """Return the name of the folder beside the table that an answer is published in unless another is typed."""
+    """Return the name of the folder beside the table that an answer is published in unless another is typed.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     return f"{_table(visit).name}-{visit.path_params['release'][:8]}"
 
 

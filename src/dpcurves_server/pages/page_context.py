@@ -85,6 +85,9 @@ class IsolatedText(Extension):
         def rewrite(match: re.Match[str]) -> str:
             """Return one token of the template, changed if it is an expression in running text; remember in which tag
             it lies.
+
+            Args:
+                match: Token of the template: an expression, a statement, a tag or the end of a tag.
             """
             nonlocal tag, enclosing, in_set
             token = match[0]
@@ -129,7 +132,14 @@ def load_templates() -> Environment:
 
 @cache
 def read_static(name: str) -> bytes:
-    """Return the contents of a file of `STATIC`."""
+    """Return the contents of a file of `STATIC`.
+
+    Args:
+        name: Name of the file.
+
+    Raises:
+        FileNotFoundError: the package has no file of this name.
+    """
     return (files("dpcurves_server") / "static" / name).read_bytes()
 
 
@@ -138,6 +148,9 @@ def adapt_help(text: str) -> str:
 
     >>> adapt_help("With --cut-points or --points: others are free under the same --request-id.")
     'With “Cut points” or “Points”: others are free.'
+
+    Args:
+        text: Help text of an option.
     """
     return OPTION.sub(lambda found: f"“{found[1].replace('-', ' ').capitalize()}”", OF_REQUESTS.sub("", text))
 
@@ -156,12 +169,23 @@ def format_domain(column: Declared) -> str:
 
 
 def format_day(timestamp: float) -> str:
-    """Return the UTC date of a time in seconds since 1970."""
+    """Return the UTC date of a time in seconds since 1970.
+
+    Args:
+        timestamp: Seconds since 1970.
+
+    Returns:
+        Text such as ``2026-01-31``.
+    """
     return datetime.fromtimestamp(timestamp, UTC).date().isoformat()
 
 
 def capitalize(words: str) -> str:
-    """Capitalize the first letter, or the whole abbreviation."""
+    """Capitalize the first letter, or the whole abbreviation.
+
+    Args:
+        words: Text, which may be empty; ``auc`` becomes ``AUC``.
+    """
     return words.upper() if words == "auc" else words[:1].upper() + words[1:]
 
 
@@ -233,7 +257,11 @@ class Site:
         return True
 
     def list_menu(self, principal: Principal) -> list[tuple[str, str]]:
-        """Return name and address of each page of the menu that the principal may open."""
+        """Return name and address of each page of the menu that the principal may open.
+
+        Args:
+            principal: Signed-in person.
+        """
         entries = [
             ("Datasets", "/datasets", may(principal, Right.SEE_DATASETS)),
             ("Manage", "/manage", bool(principal.stewarded_datasets)),
@@ -303,7 +331,14 @@ class Visit:
         return self.session.principal
 
     def form_value(self, name: str) -> str:
-        """Return the text of a form field; "" if it is missing."""
+        """Return the text of a form field; "" if it is missing.
+
+        Args:
+            name: Name of the field; of several values the first counts.
+
+        Returns:
+            Text without outer spaces.
+        """
         values = self.form.get(name, ())
         return values[0].strip() if values else ""
 
@@ -330,7 +365,13 @@ class Visit:
             raise ProtocolError("form", "the form is outdated or comes from another site; reload the page", 403)
 
     def render(self, template: str, status: int = 200, **facts: Any) -> Response:
-        """Return the response with a template rendered from `facts` and the context of all pages."""
+        """Return the response with a template rendered from `facts` and the context of all pages.
+
+        Args:
+            template: File name of the template.
+            status: HTTP status of the response.
+            facts: Values by the names that the template uses; they override the common context.
+        """
         signed = self.session
         token = "" if signed is None else f'<input type="hidden" name="{CSRF}" value="{escape(signed.csrf)}">'
         words = SAID.get((self.query.get("said") or [""])[0])
@@ -346,7 +387,14 @@ class Visit:
         return HTMLResponse(load_templates().get_template(template).render({**common, **facts}), status)
 
     def _menu_entries(self, principal: Principal) -> list[MenuEntry]:
-        """Return the entries of the menu that the principal may open."""
+        """Return the entries of the menu that the principal may open.
+
+        Args:
+            principal: Signed-in person.
+
+        Returns:
+            Name, address, and whether the entry leads to the present page.
+        """
         entries = self.site.list_menu(principal)
         return [MenuEntry(name, url, self.path == url or self.path.startswith(f"{url}/")) for name, url in entries]
 
@@ -354,7 +402,7 @@ class Visit:
 class PendingResponse(Response):
     """A response that waits for the renderer.
 
-    Arguments:
+    Args:
         visit: The waiting request.
         drawing: The future drawing.
         respond: Builds the response from the drawing.
@@ -375,13 +423,27 @@ class PendingResponse(Response):
 
 
 def redirect_to(*parts: str, message: str = "") -> Response:
-    """Redirect to another page after an action, so that a reload does not repeat it."""
+    """Redirect to another page after an action, so that a reload does not repeat it.
+
+    Args:
+        message: Key of a sentence that the next page shows; empty for none.
+        parts: Segments of the path, which are percent-encoded; none lead to the first page.
+
+    Returns:
+        Response with status 303.
+    """
     path = "/" + "/".join(quote(segment, safe="") for segment in parts)
     return RedirectResponse(f"{path}?said={message}" if message else path, 303)
 
 
 def download(text: str | bytes, media: str, name: str = "") -> Response:
-    """Return a response with this body and media type. With a `name`, browsers save it as a file."""
+    """Return a response with this body and media type. With a `name`, browsers save it as a file.
+
+    Args:
+        text: Body of the response.
+        media: Media type, such as ``text/csv``.
+        name: File name; empty if the browser may show the body itself.
+    """
     headers = {"Content-Disposition": f'attachment; filename="{name}"'} if name else {}
     return Response(text, media_type=media, headers=headers)
 

@@ -150,14 +150,25 @@ def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
 
 
 def show_question_types(visit: Visit) -> Response:
-    """Return the page that lists the types of questions of a dataset, by group."""
+    """Return the page that lists the types of questions of a dataset, by group.
+
+    Args:
+        visit: Request, whose path names the project.
+
+    Raises:
+        ProtocolError: the person may not ask in the project.
+    """
     project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     require(visit.principal, Right.ASK, project.subject)
     return visit.render("kinds.html", project=project, groups=list_question_groups(visit.site.forms))
 
 
 def show_form(visit: Visit) -> Response:
-    """Page of a question's form, empty or filled in from the URL."""
+    """Page of a question's form, empty or filled in from the URL.
+
+    Args:
+        visit: Request with the question's fields in the URL; the path names the project and the type of question.
+    """
     return _render_form(visit, visit.query, question_plan=None, error=None)
 
 
@@ -199,7 +210,14 @@ def submit_form(visit: Visit) -> Response:
 
 
 def show_plan(visit: Visit) -> Response:
-    """Return the plan as a fragment while the form is edited. Missing fields are not reported as errors."""
+    """Return the plan as a fragment while the form is edited. Missing fields are not reported as errors.
+
+    Args:
+        visit: Request with the form; the path names the project and the type of question.
+
+    Raises:
+        ProtocolError: the project is hidden from the person, or the plan could not be made.
+    """
     project, form = _find_project_and_form(visit)
     question_plan, form_error = None, None
     try:
@@ -332,6 +350,12 @@ def complete_typed_fields(
 def _find_row_share(values: FieldValues) -> float | None:
     """Return the typed share of rows that pass the filter; None if none was typed.
 
+    Args:
+        values: Typed texts by field.
+
+    Returns:
+        Fraction from 0 to 1.
+
     Raises:
         ValueError: the text is no share.
     """
@@ -456,12 +480,23 @@ def _format_plan(question_plan: QuestionPlan) -> str:
 
 
 def _format_cost(question_plan: QuestionPlan) -> str:
-    """Return the price on the button: "nothing" if the project has paid for the query."""
+    """Return the price on the button: "nothing" if the project has paid for the query.
+
+    Args:
+        question_plan: Plan of the question, with its loss.
+    """
     return "nothing" if question_plan.is_paid or question_plan.earlier_question is not None else str(question_plan.loss)
 
 
 def _budget_message(question_plan: QuestionPlan) -> str:
-    """Return why the price cannot be paid; an empty text if it can."""
+    """Return why the price cannot be paid; an empty text if it can.
+
+    Args:
+        question_plan: Plan of the question, with the remaining budget.
+
+    Returns:
+        English sentences.
+    """
     if question_plan.is_affordable:
         return ""
     if question_plan.remaining is None:
@@ -475,7 +510,11 @@ NO_SYNTHETIC = "This dataset has no synthetic table yet."
 
 
 def show_question(visit: Visit) -> Response:
-    """Page of a question's status; redirects to the answer once it is released."""
+    """Page of a question's status; redirects to the answer once it is released.
+
+    Args:
+        visit: Request, whose path names the question.
+    """
     question = visit.services.questions.get(visit.principal, visit.path_params["question"])
     if question.state is State.ANSWERED:
         return redirect_to("releases", question.id)
@@ -483,7 +522,11 @@ def show_question(visit: Visit) -> Response:
 
 
 def show_progress(visit: Visit) -> Response:
-    """The status of a question as a page fragment; redirects once the answer is released."""
+    """The status of a question as a page fragment; redirects once the answer is released.
+
+    Args:
+        visit: Request, whose path names the question.
+    """
     question = visit.services.questions.get(visit.principal, visit.path_params["question"])
     answer = visit.render("progress.html", **_progress_context(visit, question))
     if question.state is State.ANSWERED:
@@ -530,7 +573,11 @@ def show_figure(visit: Visit) -> Response:
 
 
 def send_picture(visit: Visit) -> Response:
-    """Download of an answer's picture."""
+    """Download of an answer's picture.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     return _respond_when_drawn(visit, lambda answer: download(to_standalone_svg(answer.svg), "image/svg+xml"))
 
 
@@ -544,7 +591,11 @@ def show_comparison(visit: Visit) -> Response:
     question = redact_question(visit.principal, answer.asked_question)
 
     def render_comparison(drawing: Drawing) -> Response:
-        """Return the page fragment of a comparison."""
+        """Return the page fragment of a comparison.
+
+        Args:
+            drawing: Rendered comparison with its verdict.
+        """
         return visit.render(
             "comparison.html", asked=question, comparison=drawing, statement=synthetic.statement, may_compare=""
         )
@@ -557,7 +608,11 @@ def show_comparison(visit: Visit) -> Response:
 
 
 def send_comparison_picture(visit: Visit) -> Response:
-    """Picture of the comparison of an answer with the synthetic table."""
+    """Picture of the comparison of an answer with the synthetic table.
+
+    Args:
+        visit: Request, whose path names the release.
+    """
     answer, synthetic = _find_compared(visit)
     future = visit.services.studio.submit(collect_comparison_inputs(answer), synthetic, visit.principal.name)
     return PendingResponse(visit, future, lambda picture: download(picture.svg, "image/svg+xml"))
@@ -632,7 +687,11 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
     """
 
     def download_drawing(drawing: Drawing) -> Response:
-        """Return a response with a rendered plot that browsers save as a file."""
+        """Return a response with a rendered plot that browsers save as a file.
+
+        Args:
+            drawing: Rendered plot.
+        """
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
         return download(content, {**MADE, **TRANSLATED}[form], name)
 
@@ -679,7 +738,14 @@ def _group_by_axis(answered: Sequence[AskedQuestion]) -> dict[str, list[AskedQue
 
 
 def _plot_axis(question: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the type of a question and the column on the x axis of its picture."""
+    """Return the type of a question and the column on the x axis of its picture.
+
+    Args:
+        question: Question as JSON fields.
+
+    Returns:
+        Type, column and time column; None for a column that the question lacks.
+    """
     return question["ask"], question.get("column"), question.get("time")
 
 
@@ -705,7 +771,17 @@ def send_combined_picture(visit: Visit) -> Response:
 
 
 def _find_chosen(visit: Visit) -> list[Answer]:
-    """Return the releases that a URL names; the principal may see each of them."""
+    """Return the releases that a URL names; the principal may see each of them.
+
+    Args:
+        visit: Request; the path names the project, the query the releases.
+
+    Returns:
+        Answers in the order of the query, each once; at most one more than fits on a picture.
+
+    Raises:
+        ProtocolError: a release does not exist, is hidden, or is of another project (status 404).
+    """
     project = visit.services.projects.get(visit.principal, visit.path_params["project"])
     ids = list(dict.fromkeys(visit.query.get("of", ())))[: MOST_RELEASES_ON_A_PICTURE + 1]
     answers = [visit.services.releases.get(visit.principal, id) for id in ids]
@@ -757,13 +833,28 @@ def _download_answer(answer: Answer, ending: str, language: str) -> Response:
 
 
 def publish_release(visit: Visit) -> Response:
-    """Publish a release to all who may list the datasets."""
+    """Publish a release to all who may list the datasets.
+
+    Args:
+        visit: Request, whose path names the release.
+
+    Raises:
+        ProtocolError: the person may not publish the release.
+    """
     visit.services.releases.publish(visit.principal, visit.path_params["release"])
     return redirect_to("releases", visit.path_params["release"], message="published")
 
 
 def _progress_context(visit: Visit, asked: AskedQuestion) -> dict[str, Any]:
-    """Return the template context of a question's status, with the number of questions before it."""
+    """Return the template context of a question's status, with the number of questions before it.
+
+    Args:
+        visit: Request of a signed-in person.
+        asked: Question whose status is shown.
+
+    Returns:
+        Values by the names that the template uses; 0 questions before an answered or refused question.
+    """
     waits = asked.state not in (State.ANSWERED, State.REFUSED)
     before = visit.services.questions.count_before(visit.principal, asked) if waits else 0
     return {"question": redact_question(visit.principal, asked), "waits": waits, "before": before}

@@ -178,7 +178,11 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
     """
 
     async def serve_page(request: Request) -> Response:
-        """Return the response of a page; wait if its picture is still to be drawn."""
+        """Return the response of a page; wait if its picture is still to be drawn.
+
+        Args:
+            request: The request of the page.
+        """
         # 2**20 bytes: the largest form
         body = await read_body(request, 2**20) if page.method == "POST" else b""
         answer = await respond_when_planned(lambda: _respond(site, page, request, body.decode(errors="replace")))
@@ -204,7 +208,11 @@ def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
     """
 
     async def serve_upload(request: Request) -> Response:
-        """Check the right to upload, then read the body and return the page's response."""
+        """Check the right to upload, then read the body and return the page's response.
+
+        Args:
+            request: The request with the uploaded file as its body.
+        """
         check = await run_in_threadpool(_respond, site, Page("GET", upload.path, upload.access_check), request, "")
         if check.status_code != ADMITTED:
             return check
@@ -318,6 +326,9 @@ def _respond(
 
 async def _serve_static(request: Request) -> Response:
     """Return a static file, such as a style sheet, with a header that lets browsers keep it.
+
+    Args:
+        request: The request, whose path names the file.
 
     Raises:
         ProtocolError: There is no static file of this name (status 404).

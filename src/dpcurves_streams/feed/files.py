@@ -68,6 +68,9 @@ class LiveWindows:
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
         """Yield the windows of steps after `time_step`, as they close by the clock; several at once if several have
         closed.
+
+        Args:
+            time_step: Last step that was released; 0 before the first.
         """
         windows = self._intake.open_windows(time_step, may_repeat=True)
         if self._intake.is_over:
@@ -78,10 +81,22 @@ class LiveWindows:
             yield from self._follow_live(windows, time_step)
 
     def commit_windows(self, time_step: int) -> None:
-        """Do nothing: an iterable cannot repeat its tuples."""
+        """Do nothing: an iterable cannot repeat its tuples.
+
+        Args:
+            time_step: Without effect.
+        """
 
     def _follow_live(self, windows: OpenWindows, time_step: int) -> Iterator[Sequence[Window]]:
-        """SECRET: yield windows as they close by the clock, counting the tuples that a thread reads meanwhile."""
+        """SECRET: yield windows as they close by the clock, counting the tuples that a thread reads meanwhile.
+
+        Args:
+            windows: Open windows of the steps after `time_step`.
+            time_step: Last step that was released; 0 before the first.
+
+        Yields:
+            Windows in batches; more than one if several have closed, as after a pause.
+        """
         schedule = self._intake.schedule
         inbox = _Inbox(self._tuples, self._intake)
         while time_step != schedule.time_steps and not inbox.is_over(time_step):
@@ -109,14 +124,28 @@ class _Inbox:
         Thread(target=self._read_tuples, args=(tuples,), daemon=True).start()
 
     def is_over(self, time_step: int) -> bool:
-        """Return True if the stream has ended and its last step has closed."""
+        """Return True if the stream has ended and its last step has closed.
+
+        Args:
+            time_step: Last step that was released.
+
+        Raises:
+            InvalidArgument: the thread that reads the tuples failed.
+        """
         if self._failed:
             raise InvalidArgument("source", _FAILED)
         schedule = self._intake.schedule
         return self._ended is not None and schedule.end is None and schedule.start_time(time_step + 1) > self._ended
 
     def take_until(self, closing_time: int) -> Iterator[tuple[int, TupleFields]]:
-        """Yield the tuples that arrived before this time, once it has passed."""
+        """Yield the tuples that arrived before this time, once it has passed.
+
+        Args:
+            closing_time: Time in microseconds since 1970.
+
+        Yields:
+            Arrival time, in microseconds since 1970, and fields; fields are None for an unreadable tuple.
+        """
         while (item := self._take_before(closing_time)) is not None:
             arrived, fields, is_end = item
             if is_end:
@@ -125,7 +154,14 @@ class _Inbox:
                 yield arrived, fields
 
     def _take_before(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
-        """Return the next tuple that arrived before this time; None if it has passed and the queue is empty."""
+        """Return the next tuple that arrived before this time; None if it has passed and the queue is empty.
+
+        Args:
+            closing_time: Time in microseconds since 1970.
+
+        Returns:
+            Arrival time, fields, and whether the item is the mark of the end.
+        """
         item = self._first or self._wait_for_tuple(closing_time)
         self._first = None
         if item is not None and item[0] >= closing_time:
@@ -147,7 +183,11 @@ class _Inbox:
                     return None
 
     def _read_tuples(self, tuples: Iterable[TupleFields] | AsyncIterable[TupleFields]) -> None:
-        """Put each tuple into the queue with its arrival time, then a mark of the end; runs in a thread."""
+        """Put each tuple into the queue with its arrival time, then a mark of the end; runs in a thread.
+
+        Args:
+            tuples: Fields of each tuple by name; None for an unreadable tuple.
+        """
         now = self._intake.clock.now
         try:
             _read_all(tuples, lambda fields: self._queue.put((now(), fields, False)))
@@ -232,7 +272,12 @@ class CsvLines:
         return LiveWindows(self._parse_tuples(lines, names), intake)
 
     def _parse_tuples(self, lines: Iterable[str], names: Sequence[str]) -> Iterator[Mapping[str, str] | None]:
-        """Yield the fields of each line by name; None for a line with another number of fields."""
+        """Yield the fields of each line by name; None for a line with another number of fields.
+
+        Args:
+            lines: Lines of text, without the header.
+            names: Names of the fields, in the order of the header.
+        """
         for line in lines:
             fields = _split_fields(line, self._delimiter)
             yield dict(zip(names, fields, strict=True)) if len(fields) == len(names) else None
@@ -249,17 +294,32 @@ class JsonLines:
         self._file = file
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows that count the lines of the pipe."""
+        """Return the windows that count the lines of the pipe.
+
+        Args:
+            intake: Declared states and schedule of the stream.
+        """
         return LiveWindows(parse_json_lines(self._file), intake)
 
 
 def parse_json_lines(file: IO[Any]) -> Iterator[Mapping[str, Any] | None]:
-    """Parse lines of JSON; yield None for each line that is not an object."""
+    """Parse lines of JSON; yield None for each line that is not an object.
+
+    Args:
+        file: Open file or pipe, of text or bytes.
+    """
     return map(_parse_object, _read_lines(file))
 
 
 def _parse_object(line: str) -> Mapping[str, Any] | None:
-    """Return the JSON object of a line; None if the line holds none."""
+    """Return the JSON object of a line; None if the line holds none.
+
+    Args:
+        line: Line of text.
+
+    Returns:
+        Fields by name; None also for an array, a number or invalid JSON.
+    """
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -268,7 +328,12 @@ def _parse_object(line: str) -> Mapping[str, Any] | None:
 
 
 def _split_fields(line: str, delimiter: str) -> list[str]:
-    """Return the fields of a CSV line; an empty list if it is malformed."""
+    """Return the fields of a CSV line; an empty list if it is malformed.
+
+    Args:
+        line: Line of text.
+        delimiter: Field separator, one character.
+    """
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
@@ -399,7 +464,11 @@ class TupleTable:
             yield step, slots, tuples
 
     def count_dropped(self) -> dict[DropReason, int]:
-        """CONFIDENTIAL. Return the exact numbers of dropped tuples, by reason."""
+        """CONFIDENTIAL. Return the exact numbers of dropped tuples, by reason.
+
+        Returns:
+            Numbers by reason; a reason of the filter only if the stream has a filter.
+        """
         reasons = [f"slot = {self._cells + PLACE_OF[RELEASED[reason]]}" for reason in _UNCOUNTED]
         beyond = f"slot < {self._cells} AND step <= {self._used.last_time_step} AND rank > {self._used.tuples_per_user}"
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
@@ -409,7 +478,11 @@ class TupleTable:
         return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True)) | filtered
 
     def _count_failing(self, engine: DuckConnection) -> int:
-        """CONFIDENTIAL. Return the exact number of tuples that fail the filter."""
+        """CONFIDENTIAL. Return the exact number of tuples that fail the filter.
+
+        Args:
+            engine: Connection to DuckDB in which the table is open.
+        """
         position = self._filter or 0
         rows = self._derived.scan(engine.connection, [position])
         query = f"SELECT count(*) FILTER (WHERE NOT {sql_name(position)}) FROM {rows}"
@@ -457,6 +530,10 @@ class TupleTable:
 
 def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
     """Return the axis of a state with its column of the table, or with the column that an expression derives.
+
+    Args:
+        axis: Axis of a state, by a column or an expression.
+        derived: Columns of the table, to which the column of an expression is added.
 
     Raises:
         ValueError: a column is missing, is of a type that the states do not have, or the expression is invalid.
@@ -515,13 +592,25 @@ def _timestamp_sql(column: Column, column_index: int) -> str:
     """Return SQL for microseconds since 1970, or NULL.
 
     The range is far from the limits of 64 bits, so nothing overflows.
+
+    Args:
+        column: Column of timestamps: times, numbers or texts.
+        column_index: Position of the column in the table, from 0.
+
+    Returns:
+        SQL expression; NULL for an unreadable timestamp or one beyond `LARGEST_TIMESTAMP`.
     """
     timestamp = _unbounded_timestamp_sql(column, column_index)
     return f"CASE WHEN ({timestamp}) BETWEEN -{LARGEST_TIMESTAMP} AND {LARGEST_TIMESTAMP} THEN ({timestamp}) END"
 
 
 def _unbounded_timestamp_sql(column: Column, column_index: int) -> str:
-    """Return SQL for microseconds since 1970, of any size, from a time, a number or a text; NULL if unreadable."""
+    """Return SQL for microseconds since 1970, of any size, from a time, a number or a text; NULL if unreadable.
+
+    Args:
+        column: Column of timestamps: times, numbers or texts.
+        column_index: Position of the column in the table, from 0.
+    """
     if column.moment is not None:
         return column.moment.format(sql_name(column_index))
     if column.kind is ColumnKind.NUMBERS:
@@ -551,7 +640,11 @@ class TableWindows:
         self._open_tuples(0).close()
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `time_step` that have closed by now, in batches."""
+        """Yield the windows of steps after `time_step` that have closed by now, in batches.
+
+        Args:
+            time_step: Last step that was released; 0 before the first.
+        """
         last = self._intake.schedule.last_closed_time_step(self._intake.clock.now())
         tuples = self._open_tuples(last)
         try:
@@ -562,7 +655,11 @@ class TableWindows:
             tuples.close()
 
     def commit_windows(self, time_step: int) -> None:
-        """Do nothing: the table stays."""
+        """Do nothing: the table stays.
+
+        Args:
+            time_step: Without effect.
+        """
 
     def _build_windows(self, counts: _CountBatches, time_step: int, last: int) -> Iterator[Sequence[Window]]:
         """SECRET: yield the windows of steps after `time_step` up to `last`, in batches, from counts by step."""
@@ -586,6 +683,9 @@ class TableWindows:
 def require_end(intake: StreamSpec) -> None:
     """Check that a stream of a finished source has an end.
 
+    Args:
+        intake: Declared states and schedule of the stream.
+
     Raises:
         ValueError: it has none.
     """
@@ -603,7 +703,14 @@ class _CountBatches:
         self._rest: Any = None
 
     def take_before(self, stop: int) -> Iterator[Any]:
-        """Yield steps before `stop`, with slots and counts, as arrays."""
+        """Yield steps before `stop`, with slots and counts, as arrays.
+
+        Args:
+            stop: First step that is left for later.
+
+        Yields:
+            Steps, slots and counts: three arrays of equal length, in the order of steps.
+        """
         while (batch := self._rest if self._rest is not None else next(self._batches, None)) is not None:
             cut = int(np.searchsorted(batch[0], stop))
             yield tuple(column[:cut] for column in batch)
@@ -628,7 +735,11 @@ class CsvFile:
         self._delimiter = delimiter
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows that count the lines of the file."""
+        """Return the windows that count the lines of the file.
+
+        Args:
+            intake: Declared states and schedule of the stream.
+        """
         return TableWindows(self._path, intake, self._delimiter)
 
 
@@ -645,7 +756,11 @@ class JsonLinesTuples:
         self._path = fspath(path)
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows that count the lines of the file."""
+        """Return the windows that count the lines of the file.
+
+        Args:
+            intake: Declared states and schedule of the stream.
+        """
         return _JsonLinesWindows(self._path, intake)
 
 
@@ -665,7 +780,11 @@ class _JsonLinesWindows:
         self._open_file().close()
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `time_step` that have closed by now, in batches."""
+        """Yield the windows of steps after `time_step` that have closed by now, in batches.
+
+        Args:
+            time_step: Last step that was released; 0 before the first.
+        """
         last = self._intake.schedule.last_closed_time_step(self._intake.clock.now())
         windows = self._intake.open_windows(time_step)
         with self._open_file() as file:
@@ -675,7 +794,11 @@ class _JsonLinesWindows:
             yield windows.close_windows(time_steps[-1])
 
     def commit_windows(self, time_step: int) -> None:
-        """Do nothing: the file stays."""
+        """Do nothing: the file stays.
+
+        Args:
+            time_step: Without effect.
+        """
 
     def _open_file(self) -> IO[bytes]:
         """Return the opened file, in binary mode.

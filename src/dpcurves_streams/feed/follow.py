@@ -42,7 +42,14 @@ class Source(Protocol):
     """Interface of sources, which return the windows of a stream once its declaration is known."""
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of a stream. Refuses, from the header or schema alone, fields that cannot be counted."""
+        """Return the windows of a stream. Refuses, from the header or schema alone, fields that cannot be counted.
+
+        Args:
+            intake: Declared states and schedule of the stream.
+
+        Raises:
+            ValueError: a field that the states or the schedule need is missing, or has a type that cannot be counted.
+        """
         ...
 
 
@@ -180,12 +187,22 @@ class FollowedStream:
         return state, texts
 
     def _stored_releases(self, time_steps: range) -> Iterator[tuple[int, Release]]:
-        """Yield the stored releases of these steps with their numbers."""
+        """Yield the stored releases of these steps with their numbers.
+
+        Args:
+            time_steps: Consecutive numbers of time steps.
+
+        Yields:
+            Number and release; steps that are not stored are left out.
+        """
         for time_step, text in self._ledger.find_answers(self._grant, time_steps).items():
             yield time_step, self._parse_release(text)
 
     def _parse_release(self, text: str) -> Release:
         """Return a stored release of this stream.
+
+        Args:
+            text: JSON text of the release, as the ledger stores it.
 
         Raises:
             InvalidArgument: of both runs, one has noise from a seed and the other has not.
@@ -215,6 +232,9 @@ class _Stream:
         """Return the random source of a step: the system's, or a separate substream for each step of a seeded stream.
 
         So a run that resumes with the same seed does not repeat the noise of steps that were released before.
+
+        Args:
+            time_step: Number of the time step, from 1.
         """
         if not self.randomness.is_seeded:
             return self.randomness
@@ -303,7 +323,7 @@ def follow(
 ) -> FollowedStream:
     """Follow a stream: release and read its counts at every time step, under one privacy loss.
 
-    Arguments:
+    Args:
         source: Tuples. Finished sources: a path to a .csv, .parquet or .jsonl file, `CsvFile`, `JsonLinesTuples`, a
             data frame, a DuckDB relation or a mapping of columns. Live sources: an iterable or async iterable of
             mappings, `CsvLines` or `JsonLines` of a pipe, a `RedisStream`. Or your own `Windows`, exact counts of
@@ -417,6 +437,10 @@ def _filter_query(counts: StreamQuestion, where: Any) -> TimeStepQuery:
 def _set_time_steps(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
     """Return the question with the number of time steps that the schedule has.
 
+    Args:
+        counts: Question of the stream, with or without a number of time steps.
+        schedule: Schedule of the stream; an endless one has no number of time steps.
+
     Raises:
         InvalidArgument: the question declares another number.
     """
@@ -465,7 +489,11 @@ def _open_windows(source: Any, intake: StreamSpec) -> Windows:
 
 
 def _is_table(source: Any) -> bool:
-    """Return True if the object is a data frame, an Arrow table or a relation, by its methods."""
+    """Return True if the object is a data frame, an Arrow table or a relation, by its methods.
+
+    Args:
+        source: Any object that a user gives as a source.
+    """
     return any(
         hasattr(source, method)
         for method in ("__arrow_c_stream__", "__arrow_c_array__", "__dataframe__", "to_arrow_reader", "collect_schema")

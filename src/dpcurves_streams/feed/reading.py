@@ -182,7 +182,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     mark steps in which an event of the question has happened. A note names states without a count above what noise
     alone may give, at 95 % for all counts together.
 
-    Arguments:
+    Args:
         readings: The released steps to draw, in order, as `follow` yields them; at least one.
         window: Width in steps of the sliding window whose sums are drawn, one of the question's; None: counts.
         ax: Axes to draw on; None: axes of a new figure, with a title.
@@ -296,7 +296,11 @@ def _describe_quantity(first: StepReading, window: int | None) -> str:
 
 
 def _has_any_event(reading: StepReading) -> BoolArray:
-    """Return a mask (keys,): True for each count for which at least one event has happened at this step."""
+    """Return a mask (keys,): True for each count for which at least one event has happened at this step.
+
+    Args:
+        reading: Reading of one time step.
+    """
     happened: BoolArray = np.zeros(len(reading.counts), dtype=np.bool_)
     for event in reading.reading.events.values():
         happened |= event

@@ -240,7 +240,11 @@ class RedisSink:
             )
 
     def _find_entry(self, step: int) -> dict[str, str] | None:
-        """Return the fields of a step's entry; None if the step is not stored."""
+        """Return the fields of a step's entry; None if the step is not stored.
+
+        Args:
+            step: Number of the time step, from 1.
+        """
         entries = _call_server(lambda: self._client.xrange(self._stream, f"{step}-0", f"{step}-0"))
         return _decode_fields(entries[0][1]) if entries else None
 
@@ -331,7 +335,14 @@ class _GroupConsumer:
         return self._read_group(">", None if wait is None else min(wait, 1000))
 
     def acknowledge(self, names: Sequence[bytes]) -> None:
-        """Acknowledge the entries with these ids, so that the server does not deliver them again."""
+        """Acknowledge the entries with these ids, so that the server does not deliver them again.
+
+        Args:
+            names: Ids of the entries; none send no request.
+
+        Raises:
+            InvalidArgument: Redis cannot be reached or refuses.
+        """
         for start in range(0, len(names), ENTRIES_PER_REQUEST):
             batch = names[start : start + ENTRIES_PER_REQUEST]
             _call_server(lambda batch=batch: self._client.xack(self._stream, self._group, *batch))  # type: ignore[misc]
@@ -386,6 +397,9 @@ def _connect(url: str) -> Any:
 def _call_server(action: Callable[[], Result]) -> Result:
     """Call a function that asks the Redis server, and return its result.
 
+    Args:
+        action: Function without arguments.
+
     Raises:
         InvalidArgument: Redis cannot be reached or refuses. Its error text is hidden, because it may quote an entry.
     """
@@ -403,6 +417,9 @@ def _parse_entry_id(name: bytes) -> tuple[int, int]:
 
     >>> _parse_entry_id(b"1700000000000-2")
     (1700000000000, 2)
+
+    Args:
+        name: Id of the entry; without a sequence number the number is 0.
     """
     time, _, number = name.partition(b"-")
     return int(time), int(number or 0)

@@ -199,7 +199,11 @@ class CellFinder:
         self._filter = FieldExpression(where, ValueType.TRUTH, "where") if where else None
 
     def passes_filter(self, fields: Mapping[str, Any]) -> bool:
-        """Return True if a tuple meets the filter, or without a filter. It never raises."""
+        """Return True if a tuple meets the filter, or without a filter. It never raises.
+
+        Args:
+            fields: Fields of the tuple by name; a missing or unreadable field counts as NULL.
+        """
         return self._filter is None or self._filter.evaluate(fields) == 1
 
     def find_cell(self, fields: Mapping[str, Any]) -> int | None:
@@ -361,13 +365,27 @@ def _as_number(value: Any) -> float | None:
 
 
 def _slots_by_text(axis: Axis | Categories) -> dict[str, int]:
-    """Return the slot of each category that is a text; empty for a grid."""
+    """Return the slot of each category that is a text; empty for a grid.
+
+    Args:
+        axis: Axis of a state.
+
+    Returns:
+        Slot from 0 by category.
+    """
     values = axis.values if isinstance(axis, Categories) else ()
     return {value: slot for slot, value in enumerate(values) if isinstance(value, str)}
 
 
 def _slots_by_number(axis: Axis | Categories) -> dict[float, int]:
-    """Return the slot of each category that is a number; empty for a grid."""
+    """Return the slot of each category that is a number; empty for a grid.
+
+    Args:
+        axis: Axis of a state.
+
+    Returns:
+        Slot from 0 by category; numbers are compared as floating-point numbers.
+    """
     values = axis.values if isinstance(axis, Categories) else ()
     return {float(value): slot for slot, value in enumerate(values) if not isinstance(value, str)}
 
@@ -413,20 +431,45 @@ class Schedule:
         return None if self.end is None else (self.end - self.start) // self.every
 
     def start_time(self, time_step: int) -> int:
-        """Return the start of a step in microseconds since 1970."""
+        """Return the start of a step in microseconds since 1970.
+
+        Args:
+            time_step: Number of the time step, from 1.
+        """
         return self.start + (time_step - 1) * self.every
 
     def closing_time(self, time_step: int) -> int:
-        """Return the watermark of a step: tuples that arrive from this time are late."""
+        """Return the watermark of a step: tuples that arrive from this time are late.
+
+        Args:
+            time_step: Number of the time step, from 1.
+
+        Returns:
+            Microseconds since 1970.
+        """
         return self.start + time_step * self.every + self.grace
 
     def time_step_at(self, timestamp: int) -> int | None:
-        """Return the step of a timestamp; None before the first and after the last step."""
+        """Return the step of a timestamp; None before the first and after the last step.
+
+        Args:
+            timestamp: Event time in microseconds since 1970.
+
+        Returns:
+            Number of the time step, from 1.
+        """
         time_step = (timestamp - self.start) // self.every + 1
         return time_step if time_step >= 1 and (self.time_steps is None or time_step <= self.time_steps) else None
 
     def last_closed_time_step(self, timestamp: int) -> int:
-        """Return the last step that has closed by this time; 0 if none has."""
+        """Return the last step that has closed by this time; 0 if none has.
+
+        Args:
+            timestamp: Time in microseconds since 1970.
+
+        Returns:
+            Number from 1; at most the number of time steps of a schedule with an end.
+        """
         last = max(0, (timestamp - self.start - self.grace) // self.every)
         return last if self.time_steps is None else min(last, self.time_steps)
 

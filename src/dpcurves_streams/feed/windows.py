@@ -92,11 +92,18 @@ class Windows(Protocol):
         """Yield the windows of all steps after `time_step`, in order, as they close; several at once if several have.
 
         The iterator blocks until a window closes. It ends with the stream.
+
+        Args:
+            time_step: Last step that was released; 0 before the first.
         """
         ...
 
     def commit_windows(self, time_step: int) -> None:
-        """Acknowledge the tuples of windows up to this step, whose releases are durable."""
+        """Acknowledge the tuples of windows up to this step, whose releases are durable.
+
+        Args:
+            time_step: Last step whose release is stored.
+        """
         ...
 
 
@@ -146,7 +153,12 @@ class DropCounts:
         self.write(0)
 
     def add(self, reason: DropReason, tuples: int = 1) -> None:
-        """Add tuples to the exact count of a reason. CONFIDENTIAL."""
+        """Add tuples to the exact count of a reason. CONFIDENTIAL.
+
+        Args:
+            reason: Why the tuples were dropped.
+            tuples: Number of tuples.
+        """
         self._counts[reason] += tuples
 
     @property
@@ -251,7 +263,7 @@ class OpenWindows:
     def count_tuple(self, given: Mapping[str, Any] | None, arrived: int | None, *, is_dated: bool = True) -> int | None:
         """Count a tuple, or the reason why it is not counted. Return the step whose window counts it, if any.
 
-        Arguments:
+        Args:
             given: Fields of the tuple; None if they could not be parsed.
             arrived: Arrival time; None if no tuple can be late, as in a finished file.
             is_dated: False if only the time of reading is known, not the arrival: before a crash the tuple may have
@@ -279,7 +291,11 @@ class OpenWindows:
         return None if step is None else self._count_in_slot(step, given, self._size + PLACE_OF[RELEASED[time_step]])
 
     def close_windows(self, last: int) -> list[Window]:
-        """Close all open windows up to step `last`, and return them in order; empty if they were closed before."""
+        """Close all open windows up to step `last`, and return them in order; empty if they were closed before.
+
+        Args:
+            last: Number of the last step to close.
+        """
         time_steps = range(self._after + 1, last + 1)
         self._after = max(self._after, last)
         return [self._close_window(time_step) for time_step in time_steps]
@@ -325,6 +341,9 @@ class OpenWindows:
     def _arrival_time_step(self, arrived: int | None) -> int | None:
         """Return the first step that was open when a tuple arrived; None if that step was released, or all steps had
         closed.
+
+        Args:
+            arrived: Arrival time in microseconds since 1970; None counts as before the first window closed.
         """
         step = 1 if arrived is None else self._schedule.last_closed_time_step(arrived) + 1
         is_over = self._schedule.time_steps is not None and step > self._schedule.time_steps
@@ -471,5 +490,11 @@ class StreamSpec:
         return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
 
     def open_windows(self, after: int, *, may_repeat: bool = False) -> OpenWindows:
-        """Return empty open windows for the steps after `after`, the last released one."""
+        """Return empty open windows for the steps after `after`, the last released one.
+
+        Args:
+            after: Last step that was released; 0 before the first.
+            may_repeat: Whether the source may repeat tuples that it gave to an earlier process; tuples of earlier
+                steps then count as repeated, not as late.
+        """
         return OpenWindows(self.schedule, self.fields, self.axes, self.drop_counts, after, may_repeat=may_repeat)

@@ -68,11 +68,21 @@ class StreamMechanismChoice(TimeStepMechanism):
         return PIdentityCounter() if has_strategy else TreeCounter()
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of the chosen mechanism; touches no data."""
+        """Return the plan of the chosen mechanism; touches no data.
+
+        Args:
+            query: Query of the stream, for each of its time steps.
+            loss: Loss of the whole stream.
+            adjacency: Neighbouring tables that the loss is about.
+        """
         return self.choose(query, loss).plan(query, loss, adjacency)
 
     def begin(self, plan: Plan) -> State:
-        """Return the state of the chosen mechanism before the first step."""
+        """Return the state of the chosen mechanism before the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         state: State = self._mechanism_of(plan).begin(plan)
         return state
 
@@ -87,16 +97,28 @@ class StreamMechanismChoice(TimeStepMechanism):
             state: SECRET. State after the step before.
             plan: Plan of the stream.
             randomness: Source of the noise.
+
+        Returns:
+            Released integers in the order of the plan's distribution; state for the next step.
         """
         return self._mechanism_of(plan).step(table, time_step, state, plan, randomness)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> State:
-        """Return the state of the chosen mechanism from the bytes that its `to_bytes` wrote."""
+        """Return the state of the chosen mechanism from the bytes that its `to_bytes` wrote.
+
+        Args:
+            state_bytes: Output of the state's `to_bytes`.
+            plan: Plan of the stream.
+        """
         state: State = self._mechanism_of(plan).restore_state(state_bytes, plan)
         return state
 
     def _mechanism_of(self, plan: Plan) -> Sequential[Any]:
-        """Return the mechanism that made a plan."""
+        """Return the mechanism that made a plan.
+
+        Args:
+            plan: Plan of the stream.
+        """
         return self.choose(self.require_query(plan), plan.loss)
 
 

@@ -88,6 +88,10 @@ def mean_window_variance(tree: PrefixTree, window: int) -> float:
     """Return the mean variance of a window sum over the positions of its end, for consecutive equal blocks.
 
     For at most two levels: a window covers parts of two blocks with whole blocks between, or lies in one block.
+
+    Args:
+        tree: Tree over each block of steps, with one or two levels.
+        window: Number of steps of a window.
     """
     width = tree.widths[0]
     ends = np.arange(1, width + 1)
@@ -99,7 +103,15 @@ def mean_window_variance(tree: PrefixTree, window: int) -> float:
 
 
 def _partial_block_variance(tree: PrefixTree, time_steps: IntArray) -> FloatArray:
-    """Return the variance of the sum of `time_steps` steps of a block, the same for any steps of it."""
+    """Return the variance of the sum of `time_steps` steps of a block, the same for any steps of it.
+
+    Args:
+        tree: Tree over a block of steps, with one or two levels.
+        time_steps: Numbers of steps, each from 0 to the steps of a block.
+
+    Returns:
+        Variances, of the shape of `time_steps`.
+    """
     fraction = time_steps / tree.widths[0]
     contrasts = 0.0 if len(tree.widths) == 1 else tree.node_variances[1] * time_steps * (1 - fraction)
     variances: FloatArray = tree.node_variances[0] * fraction**2 + contrasts
@@ -203,7 +215,11 @@ class TreeCounter(TimeStepMechanism):
         )
 
     def begin(self, plan: Plan) -> TreeCounterState:
-        """Return the state before the first step: zero totals, no noise of earlier blocks, and no secret yet."""
+        """Return the state before the first step: zero totals, no noise of earlier blocks, and no secret yet.
+
+        Args:
+            plan: Plan of the stream.
+        """
         keys = plan.distribution.require_type(TreeCounts).keys
         return TreeCounterState(0, (0,) * keys, (0,) * keys, b"")
 
@@ -243,7 +259,12 @@ class TreeCounter(TimeStepMechanism):
         return answers, TreeCounterState(time_step, counts, carried, b"")
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TreeCounterState:
-        """Parse the serialised state; the block's noise is drawn again when it is needed."""
+        """Parse the serialised state; the block's noise is drawn again when it is needed.
+
+        Args:
+            state_bytes: Output of the state's `to_bytes`.
+            plan: Plan of the stream; without effect.
+        """
         fields = decode_state(TREE_KIND, state_bytes)
         counts, carried = (tuple(int(digits, 16) for digits in fields[name]) for name in ("counts", "carried"))
         return TreeCounterState(int(fields["time_step"]), counts, carried, bytes.fromhex(fields["secret"]))
@@ -271,14 +292,28 @@ def epoch_shapes(query: TimeStepQuery, family: Family) -> list[tuple[int, TreeSh
 
 
 def _epoch_shape(time_steps: int, longest: int, family: Family) -> tuple[int, TreeShape]:
-    """Return the number and the shape of blocks that cover `time_steps` steps."""
+    """Return the number and the shape of blocks that cover `time_steps` steps.
+
+    Args:
+        time_steps: Number of steps to cover.
+        longest: Largest number of steps that the shape of a block is chosen for.
+        family: Family of the noise.
+
+    Returns:
+        Number of blocks, and their common shape; the last block may reach past the steps.
+    """
     shape = find_best_shape(1, min(time_steps, longest), 1, family, total_is_public=False)
     return -(-time_steps // shape.widths[0]), shape
 
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def _build_tree(shape: TreeShape, full_loss_noise: Noise) -> PrefixTree:
-    """Build a tree. A budget fraction divides the scale of Laplace noise, and the variance of Gaussian noise."""
+    """Build a tree. A budget fraction divides the scale of Laplace noise, and the variance of Gaussian noise.
+
+    Args:
+        shape: Widths of the levels, and their budget fractions.
+        full_loss_noise: Noise that a single count would have if it were released with the whole loss.
+    """
     noises = tuple(Noise(full_loss_noise.family, full_loss_noise.parameter / share) for share in shape.budget_fractions)
     return PrefixTree(shape.widths, noises)
 
@@ -310,6 +345,10 @@ def fits_in_int64(tree: PrefixTree, largest: int) -> bool:
     A bottom-up estimate is at most ``largest`` for each step below it. With W steps in all, the absolute final values
     of a level sum to at most ``2 * W * largest`` more than the values of the level above, so to at most ``(2 * depth +
     1) * W * largest``; up to three of these are added.
+
+    Args:
+        tree: Tree over a block of steps.
+        largest: Largest absolute value of the noise of a node.
     """
     depth = len(tree.radices)
     return 8 * (depth + 1) * tree.widths[0] * largest * prefix_denominator(tree) < INTEGER_BOUND
@@ -435,7 +474,11 @@ class BufferedCounter(TimeStepMechanism):
         return Plan(query, loss, adjacency, f"Gaussian noise through {len(decays)} buffers", distribution, error)
 
     def begin(self, plan: Plan) -> BufferedCounterState:
-        """Return the initial state: empty buffers."""
+        """Return the initial state: empty buffers.
+
+        Args:
+            plan: Plan of the stream.
+        """
         distribution = plan.distribution.require_type(BufferedPrefixes)
         return BufferedCounterState(0, ((0,) * len(distribution.decays),) * distribution.keys)
 
@@ -586,6 +629,12 @@ def _weigh_endless_steps(buffers: Buffers) -> Iterator[WeightedSteps]:
     A buffer whose memory is longer than twice the number of steps so far gets a smaller input: divided by the fourth
     root of ``memory / (2 * steps)``. The factor 2 and the exponent 1/4 minimise the worst-case error among the factors
     1, 2, 4, ..., 32 and the exponents 1/4, 3/8 and 1/2.
+
+    Args:
+        buffers: Decays and weights of the buffers.
+
+    Yields:
+        Runs in order; weights in units of ``2**-LATTICE_BITS``.
     """
     step = 1
     while step <= MOST_TIME_STEPS:
@@ -605,6 +654,10 @@ def squared_sensitivity(buffers: Buffers, runs: tuple[WeightedSteps, ...]) -> in
     """Return a bound on the sum of squared increases by one tuple, in squared units of the lattice; see the proof.
 
     The first step of a run bounds the others, which have the same weights and fewer values.
+
+    Args:
+        buffers: Decays and weights of the buffers.
+        runs: Runs of steps with equal weights, in order.
     """
     remaining = accumulate(run.steps for run in reversed(runs))
     return max(_squared_length(buffers, run, steps) for run, steps in zip(reversed(runs), remaining, strict=True))

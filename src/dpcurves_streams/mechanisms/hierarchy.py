@@ -82,7 +82,11 @@ class Memoryless(TimeStepMechanism):
     __slots__ = ()
 
     def begin(self, plan: Plan) -> TimeStepState:
-        """Return the state before the first step: step 0."""
+        """Return the state before the first step: step 0.
+
+        Args:
+            plan: Plan of the stream; without effect.
+        """
         return TimeStepState(0)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> TimeStepState:

@@ -119,7 +119,11 @@ class PIdentityCounter(TimeStepMechanism):
         )
 
     def begin(self, plan: Plan) -> PIdentityCounterState:
-        """Return the state before the first step: zero totals, and no secret yet."""
+        """Return the state before the first step: zero totals, and no secret yet.
+
+        Args:
+            plan: Plan of the stream.
+        """
         return PIdentityCounterState(0, (0,) * plan.distribution.require_type(PIdentityPrefixes).keys, b"")
 
     def step(

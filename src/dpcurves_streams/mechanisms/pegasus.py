@@ -247,7 +247,11 @@ class GroupingState:
             ValueError: Two steps were taken after this state.
         """
         if self.shared_trees.time_step not in (self.time_step, self.time_step - 1):
-            raise InvalidArgument("state", "two steps were taken after this state; restore the state from its bytes")
+            raise InvalidArgument(
+                "state",
+                "two steps were taken after this state, which keeps the last step alone; restore it from bytes "
+                "of to_bytes",
+            )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GroupingState) and self.to_bytes() == other.to_bytes()
@@ -323,7 +327,11 @@ class Pegasus(QueryMechanism):
         )
 
     def begin(self, plan: Plan) -> GroupingState:
-        """Return the state before the first step, without open groups."""
+        """Return the state before the first step, without open groups.
+
+        Args:
+            plan: Plan of the stream.
+        """
         keys = plan.distribution.require_type(GroupedCounts).keys
         return GroupingState(
             0,
@@ -407,5 +415,9 @@ def _count_nodes(table: ExactTable, query: GroupedTimeStepQuery) -> ExactTable:
 
 
 def _tree_size(largest: int) -> int:
-    """Return the smallest power of two above a value, at least 64."""
+    """Return the smallest power of two above a value, at least 64.
+
+    Args:
+        largest: Nonnegative integer.
+    """
     return max(64, 1 << largest.bit_length())

@@ -89,7 +89,11 @@ class Sequential(Protocol[Kept]):
         ...
 
     def begin(self, plan: Plan) -> Kept:
-        """Return the state before the first step, a function of the plan alone."""
+        """Return the state before the first step, a function of the plan alone.
+
+        Args:
+            plan: Plan of the stream.
+        """
         ...
 
     def step(

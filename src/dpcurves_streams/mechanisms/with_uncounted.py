@@ -152,7 +152,11 @@ class WithUncountedTotals:
         return Plan(query, loss, adjacency, made_by, distribution, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
-        """Return the states of all parts before the first step."""
+        """Return the states of all parts before the first step.
+
+        Args:
+            plan: Plan of the stream, with a part for each mechanism.
+        """
         plans = split_plan(plan)
         beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
         return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)

@@ -174,6 +174,9 @@ def _list_children(parents: Sequence[int]) -> list[tuple[int, list[int]]]:
 
     >>> _list_children([-1, 0, 0, 1])
     [(0, [1, 2]), (1, [3])]
+
+    Args:
+        parents: Number of the parent of each node; negative for a node without a parent.
     """
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):

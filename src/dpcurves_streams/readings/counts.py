@@ -180,7 +180,11 @@ class UnsmoothedCounts:
         self._keys = keys
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the released counts of the step, clipped at 0, (keys,)."""
+        """Return the released counts of the step, clipped at 0, (keys,).
+
+        Args:
+            counts: Released counts of the step, in the order of the keys.
+        """
         counted: FloatArray = np.maximum(as_row(counts, self._keys)[0], 0.0)
         return counted
 
@@ -202,7 +206,11 @@ class UnsmoothedWindow:
         self._passed = 0
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the sums of the released counts over the last `width` steps, clipped at 0, (keys,)."""
+        """Return the sums of the released counts over the last `width` steps, clipped at 0, (keys,).
+
+        Args:
+            counts: Released counts of the step, in the order of the keys.
+        """
         self._ring[self._passed % len(self._ring)] = as_row(counts, self._ring.shape[1])[0]
         self._passed += 1
         sums: FloatArray = np.maximum(self._ring.sum(axis=0), 0.0)
@@ -240,11 +248,19 @@ class AdaptiveSmoother:
         self.passed = 0
 
     def estimate_next_count(self, count: int) -> float:
-        """Return the estimate of the newest count, for streams with one count per step."""
+        """Return the estimate of the newest count, for streams with one count per step.
+
+        Args:
+            count: Released count of the step.
+        """
         return float(self.estimate_next((count,))[0])
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the estimates of the newest counts, (keys,)."""
+        """Return the estimates of the newest counts, (keys,).
+
+        Args:
+            counts: Released counts of the step, in the order of the keys.
+        """
         (shown,) = self.estimate_all(as_row(counts, len(self._state)))
         return np.asarray(shown)
 
@@ -260,7 +276,11 @@ class AdaptiveSmoother:
         return np.asarray(shown)
 
     def estimate_all(self, counts: FloatArray) -> FloatArray:
-        """Return the estimates of several steps, (time_steps, keys), as successive calls of `estimate_next` would."""
+        """Return the estimates of several steps, (time_steps, keys), as successive calls of `estimate_next` would.
+
+        Args:
+            counts: Released counts of consecutive steps, (time_steps, keys).
+        """
         shown = smooth_counts(counts, self._variances, self.passed, self._state)
         self.passed += len(counts)
         return shown
@@ -293,6 +313,9 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
     def estimate_all(self, counts: FloatArray) -> FloatArray:
         """Return the estimated window sums of several steps, (time_steps, keys), as successive calls of `estimate_next`
         would.
+
+        Args:
+            counts: Released counts of consecutive steps, (time_steps, keys).
         """
         shown = smooth_windows(counts, self._variances, self.passed, self._state, self._ring)
         self.passed += len(counts)
@@ -306,7 +329,12 @@ class Smoothing(Enum):
     PLAIN = "plain"
 
     def count_estimator(self, variance: float | FloatArray, keys: int) -> SequentialEstimator:
-        """Return the estimator of counts: `AdaptiveSmoother` for AUTO, `UnsmoothedCounts` for PLAIN."""
+        """Return the estimator of counts: `AdaptiveSmoother` for AUTO, `UnsmoothedCounts` for PLAIN.
+
+        Args:
+            variance: Variance of the noise of a count: for all keys, or (keys,).
+            keys: Number of keys.
+        """
         return AdaptiveSmoother(variance, keys) if self is Smoothing.AUTO else UnsmoothedCounts(keys)
 
     def window_estimator(self, variance: float | FloatArray, width: int, keys: int) -> SequentialEstimator:
@@ -368,6 +396,9 @@ class TimeStepReading:
         They are centred on this step's noisy counts, since the bias of smoothing is unknown, and extended to contain
         the shown estimates. Each interval has this level by itself.
 
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
+
         Raises:
             ValueError: the level is not between 0 and 1, or parts of a hierarchy were pruned.
         """
@@ -422,7 +453,15 @@ class TimeStepReading:
 
 
 def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, FloatArray]:
-    """Return the numbers that are written after an estimate."""
+    """Return the numbers that are written after an estimate.
+
+    Args:
+        interval: Lower and upper ends of the intervals, (keys,) each.
+        noisy: Unbiased numbers with their noise.
+
+    Returns:
+        Columns ``low``, ``high`` and ``unbiased``, (keys,) each.
+    """
     return {"low": interval[0], "high": interval[1], "unbiased": noisy.values}
 
 
@@ -466,7 +505,11 @@ class Counts(StreamQuestion):
         return prod(axis.slots for axis in self.axes)
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         noise = plan.distribution.require_type(IntervalSums).levels[-1].noise
         keys = self.keys
         sums = {width: self.smoothing.window_estimator(noise.variance, width, keys) for width in self.window_widths}
@@ -576,7 +619,12 @@ class CountsReader:
         }
 
     def _detect_event(self, event: Jump | Low | Event, sums: dict[int, FloatArray]) -> BoolArray:
-        """Return for each key whether an event has happened, (keys,); False before enough steps have passed."""
+        """Return for each key whether an event has happened, (keys,); False before enough steps have passed.
+
+        Args:
+            event: Declared event, with the number of time steps that it looks at.
+            sums: Sums over the last time steps by width of the window, (keys,) each.
+        """
         if self.time_step < event.width:
             return np.zeros(self._last.shape[1], dtype=np.bool_)
         if isinstance(event, Low):
@@ -612,7 +660,11 @@ class AggregatedCounts(StreamQuestion):
         return HierarchyQuery.from_forest(self.column, self.forest, self.time_steps)
 
     def reader(self, plan: Plan) -> AggregatedReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         return AggregatedReader(self, plan)
 
 
@@ -636,7 +688,11 @@ class AggregatedReader:
         self._reader = CountsReader(question, keys, question.smoothing.count_estimator(variances, keys), sums, known)
 
     def read_next(self, values: Sequence[int]) -> TimeStepReading:
-        """Return the estimates after the integers of the next step, for all nodes, in the order of `state_labels`."""
+        """Return the estimates after the integers of the next step, for all nodes, in the order of `state_labels`.
+
+        Args:
+            values: Released integers of the step, in the order of the counted nodes.
+        """
         return self._reader.read_next(self._estimates.estimate_nodes(np.array(values, dtype=np.float64)).tolist())
 
 
@@ -676,7 +732,11 @@ class PrunedStates(StreamQuestion):
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         distribution = plan.distribution.require_type(PrunedCounts)
         keys = len(self.state_labels)
         sums: dict[int, SequentialEstimator] = {
@@ -695,7 +755,11 @@ class _PrunedCountEstimator:
         self._auto = AdaptiveSmoother(distribution.noise.variance, len(distribution.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the smoothed counts of all nodes, (nodes,), after the values of the next step."""
+        """Return the smoothed counts of all nodes, (nodes,), after the values of the next step.
+
+        Args:
+            counts: Released values of the step, in the order of the distribution.
+        """
         totals, variances = self._distribution.sum_nodes(counts)
         return self._auto.estimate_next_with_variances(totals, variances)
 
@@ -710,5 +774,9 @@ class _PrunedWindowEstimator:
         self._window = UnsmoothedWindow(width, len(distribution.parents))
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the unsmoothed window sums of all nodes, (nodes,), after the values of the next step."""
+        """Return the unsmoothed window sums of all nodes, (nodes,), after the values of the next step.
+
+        Args:
+            counts: Released values of the step, in the order of the distribution.
+        """
         return self._window.estimate_next(self._distribution.sum_nodes(counts)[0].tolist())

@@ -98,11 +98,19 @@ class WindowDrift:
 
     @property
     def alarms(self) -> tuple[str, ...]:
-        """Names of the statistics that exceed their thresholds."""
+        """Names of the statistics that exceed their thresholds.
+
+        Returns:
+            Names; empty without alarm.
+        """
         return tuple(statistic for statistic, shift in self.statistics.items() if shift.alarm)
 
     def to_dicts(self) -> tuple[dict[str, Any], ...]:
-        """Return a plain object for each statistic: its name, value, threshold, p-value and alarm."""
+        """Return a plain object for each statistic: its name, value, threshold, p-value and alarm.
+
+        Returns:
+            Objects in the order of `statistics`.
+        """
         return tuple(
             {
                 "drift": statistic,

@@ -105,6 +105,14 @@ def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summ
 
     A max-heap holds the lower half and a min-heap the upper half, so adding a value costs time logarithmic in the
     group's length.
+
+    Args:
+        values: Released values, (time_steps, keys).
+        halves: Size of the lower half of the current group of each key, (keys,); changed in place.
+        heaps: Both heaps of each key, (keys, 2, places): the lower half with changed signs, then the upper half;
+            changed in place.
+        summaries: Summaries of the groups, (time_steps, keys, columns): column `LENGTH` is read, column `MEDIAN` is
+            written.
     """
     for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
@@ -190,7 +198,11 @@ class Groups(StreamQuestion):
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         distribution = plan.distribution.require_type(GroupedCounts)
         sums = {width: GroupWindowEstimator(distribution, width) for width in self.window_widths}
         known = CountNoise(distribution.noise.family, sqrt(distribution.noise.variance))
@@ -287,7 +299,11 @@ class _GroupSummaries:
         self._groups = OpenGroups(keys)
 
     def update_groups(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return the noisy counts, (keys,), the summaries of their groups, (keys, 4), and what joined, (keys,)."""
+        """Return the noisy counts, (keys,), the summaries of their groups, (keys, 4), and what joined, (keys,).
+
+        Args:
+            counts: Released values of the step, in the order of the distribution.
+        """
         values = as_row(counts, 2 * self.keys)
         joined = values[:, self.keys :].astype(np.int64)
         return values[0, : self.keys], self._groups.add_values(values[:, : self.keys], joined)[0], joined[0]
@@ -362,6 +378,9 @@ class TotalReading:
         Each interval has this level by itself, at this step, so bounds may decrease although totals do not. Intervals
         are centred on the unbiased totals and extended to contain the shown totals.
 
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
+
         Raises:
             ValueError: the level is not between 0 and 1.
         """
@@ -385,7 +404,11 @@ class TotalReading:
         return self.noisy_windows[width].interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals."""
+        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals.
+
+        Args:
+            key: Index of the count, from 0.
+        """
         plain: dict[str, Any] = {"total": round(float(self.totals[key]), 2)}
         plain["low"], plain["high"] = _round_interval(self.interval(LEVEL), key)
         plain["unbiased"] = round(float(self.noisy.values[key]), 2)
@@ -398,7 +421,12 @@ class TotalReading:
 
 
 def _round_interval(interval: Interval, key: int) -> tuple[float, float]:
-    """Return the bounds of one key, rounded to two decimals."""
+    """Return the bounds of one key, rounded to two decimals.
+
+    Args:
+        interval: Lower and upper ends, (keys,) each.
+        key: Index of the key, from 0.
+    """
     low, high = interval
     return round(float(low[key]), 2), round(float(high[key]), 2)
 
@@ -437,7 +465,11 @@ class Totals(StreamQuestion):
         return TimeStepQuery(self.axes, self.time_steps, self.windows, CountUse.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:
-        """Return the reader of the plan's releases, starting at the first step."""
+        """Return the reader of the plan's releases, starting at the first step.
+
+        Args:
+            plan: Plan of the stream.
+        """
         return TotalsReader(self, plan)
 
 
@@ -469,7 +501,11 @@ class TotalsReader:
         self.time_step = 0
 
     def read_next(self, values: Sequence[int]) -> TotalReading:
-        """Return the reading after the integers of the next step."""
+        """Return the reading after the integers of the next step.
+
+        Args:
+            values: Released integers of the step, in the order of the distribution.
+        """
         self.time_step += 1
         length = len(self._ring)
         states = self._estimator.estimate_next(np.array(values, dtype=np.float64))

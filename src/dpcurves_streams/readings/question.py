@@ -78,6 +78,13 @@ class NoisyValues:
         larger quantile of both is used, so coverage slightly exceeds `level`. A single draw is discrete, and its exact
         quantile is used if it is larger.
 
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
+            estimates: Shown estimates, of the shape of the numbers.
+
+        Returns:
+            Lower and upper ends, of the shape of the numbers.
+
         Raises:
             ValueError: the level is not between 0 and 1.
         """
@@ -114,6 +121,13 @@ def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
 
     If the ratio of successive probabilities is r, the variance is ``2 r / (1 - r)**2``, and the probability of
     exceeding m is ``2 r**(m + 1) / (1 + r)``.
+
+    Args:
+        deviations: Standard deviation of each draw.
+        level: Confidence level, between 0 and 1.
+
+    Returns:
+        Integers of the shape of `deviations`.
     """
     least_divisor = 1e-9  # ratio: guards divisions and logarithms against zero
     variance = np.maximum(np.square(deviations, dtype=np.float64), least_divisor)
@@ -167,7 +181,11 @@ class SequentialEstimator(Protocol):
     """
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the estimates, (keys,), after the counts of the next step."""
+        """Return the estimates, (keys,), after the counts of the next step.
+
+        Args:
+            counts: Released integers of the step, in the order of the keys.
+        """
         ...
 
 
@@ -209,6 +227,9 @@ class TimeStepNumbers(Protocol):
         """Return a confidence interval at `level` for each number: lower and upper bounds, (keys,) each.
 
         The intervals account for the privacy noise only.
+
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
         """
         ...
 
@@ -216,11 +237,21 @@ class TimeStepNumbers(Protocol):
         """Return a confidence interval at `level` for each sum over a window: lower and upper bounds, (keys,) each.
 
         `width` is the width of the window in steps, one of the question's.
+
+        Args:
+            level: Confidence level of each interval, between 0 and 1.
         """
         ...
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the numbers of one count, given its index from 0, as an object for JSON."""
+        """Return the numbers of one count, given its index from 0, as an object for JSON.
+
+        Args:
+            key: Index of the count, from 0.
+
+        Returns:
+            Numbers by the names that the type of question documents.
+        """
         ...
 
 
@@ -228,13 +259,21 @@ class TimeStepReader(Protocol):
     """Interface of the reader of a question, which takes the integers of one step after the other."""
 
     def read_next(self, values: Sequence[int], /) -> TimeStepNumbers:
-        """Return the reading after the next time step, given its released integers; steps come in order."""
+        """Return the reading after the next time step, given its released integers; steps come in order.
+
+        Args:
+            values: Released integers of the step, in the order of the distribution.
+        """
         ...
 
 
 def as_row(counts: Sequence[float], keys: int) -> FloatArray:
     """Return the counts of one time step as a float array (1, keys), the shape that estimators take for several steps.
     Raises `ValueError` unless there are `keys` counts.
+
+    Args:
+        counts: Counts of one time step.
+        keys: Number of keys.
     """
     if len(counts) != keys:
         raise InvalidArgument(
@@ -354,7 +393,14 @@ class Low:
         return f"low:{self.width}:{self.threshold:g}"
 
     def detect_from_sum(self, sums: FloatArray) -> BoolArray:
-        """Return for each key whether the event has happened, from estimates of the sums over its window."""
+        """Return for each key whether the event has happened, from estimates of the sums over its window.
+
+        Args:
+            sums: Estimated sums over the window, (keys,).
+
+        Returns:
+            Mask, (keys,).
+        """
         return sums < self.threshold
 
 
@@ -391,7 +437,11 @@ class StreamQuestion:
             ...
 
         def reader(self, plan: Plan) -> TimeStepReader:
-            """Return the reader of the plan's releases, starting at the first step."""
+            """Return the reader of the plan's releases, starting at the first step.
+
+            Args:
+                plan: Plan of the stream.
+            """
             ...
 
     def __post_init__(self) -> None:

@@ -393,7 +393,14 @@ class UncountedReader:
 
 
 def _describe_states(axes: Sequence[Axis | Categories]) -> str:
-    """Return the note on tuples in undeclared states, with the first 8 categories, or the range, of each axis."""
+    """Return the note on tuples in undeclared states, with the first 8 categories, or the range, of each axis.
+
+    Args:
+        axes: Declared axes of the states.
+
+    Returns:
+        Clause of an English sentence.
+    """
     parts = []
     names_shown = 8  # states: the most states that a note lists by name
     for axis in axes:

@@ -118,6 +118,9 @@ Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.PrefixCou
 def double_literal(value: float) -> str:
     """Return SQL for exactly this double. (A decimal literal would be rounded twice.)
 
+    Args:
+        value: Double; infinite and NaN are allowed.
+
     >>> double_literal(-0.5)
     "('-0.5'::DOUBLE)"
     """
@@ -305,7 +308,12 @@ def used_rows_sql(
 
 
 def value_sql(place: int, passes: str) -> str:
-    """Return SQL for the value at a position, or for NULL in rows that fail a filter."""
+    """Return SQL for the value at a position, or for NULL in rows that fail a filter.
+
+    Args:
+        place: Position of the column.
+        passes: SQL of the filter; empty: all rows pass.
+    """
     name = sql_name(place)
     return f"CASE WHEN {passes} THEN {name} END AS {name}" if passes else name
 
@@ -392,7 +400,15 @@ def subsets_sql(  # noqa: PLR0917
 
 
 def _subset_sql(name: str, subsets: int) -> str:
-    """Return SQL for the subset by HMAC-SHA256: sixty bits of the digest, modulo the number of subsets."""
+    """Return SQL for the subset by HMAC-SHA256: sixty bits of the digest, modulo the number of subsets.
+
+    Args:
+        name: SQL name of the column of units, as bytes.
+        subsets: Number of subsets, at least 1.
+
+    Returns:
+        The number of the subset as a double, from 0. HMAC's padded keys are the parameters ``inner`` and ``outer``.
+    """
     digest = f"sha256($outer::BLOB || unhex(sha256($inner::BLOB || {name})))"
     return f"CAST(CAST('0x' || substr({digest}, 1, 15) AS UBIGINT) % {subsets} AS DOUBLE)"
 
@@ -427,7 +443,14 @@ def _slot_cells(bound: Sequence[engines.BoundAxis], slots: Sequence[str | None])
 
 
 def _slots_sql(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
-    """Return SQL for the slot on each axis, from its number and text; None where only NumPy can find it."""
+    """Return SQL for the slot on each axis, from its number and text; None where only NumPy can find it.
+
+    Args:
+        bound: Axes of the query, each with its column of the schema.
+
+    Returns:
+        SQL or None for each axis.
+    """
     slot = slot_type([bound_axis.axis.slots for bound_axis in bound])
     return [
         grid_slot_sql(axis.grid, f"n{index}", slot)
@@ -489,7 +512,12 @@ def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
 
 
 def _has_value(kind: ColumnKind, number: int) -> str:
-    """Return SQL that is true for a value that is not missing; text of any column is a value."""
+    """Return SQL that is true for a value that is not missing; text of any column is a value.
+
+    Args:
+        kind: Kind of the column in the schema.
+        number: Position of the axis, which names the columns ``n0``, ``t0``, ``n1``, ...
+    """
     return f"NOT coalesce(isnan(n{number}), true)" if kind is ColumnKind.NUMBERS else f"t{number} IS NOT NULL"
 
 
@@ -602,6 +630,9 @@ def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
 def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
     """Return SQL for the cell of a row of `read_rows_sql`, the last axis fastest; NULL if it is missing on any axis.
 
+    Args:
+        bound: Axes of the query, each with its column of the schema.
+
     Raises:
         ValueError: a grid without a formula for its cells has too many of them.
     """
@@ -627,7 +658,12 @@ def read_rows_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> 
 
 
 def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) -> str:
-    """Return SQL for the cell number of a row from its slots, the last axis fastest."""
+    """Return SQL for the cell number of a row from its slots, the last axis fastest.
+
+    Args:
+        bound: Axes of the query, each with its column of the schema.
+        slots: SQL for the slot on each axis.
+    """
     sizes = [bound_axis.axis.slots for bound_axis in bound]
     integer_type = slot_type(sizes)
     cell = slots[0]
@@ -732,7 +768,7 @@ class DuckEngine:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns of the source's schema."""
+        """The columns of the source's schema, in its order, with the SQL that reads them."""
         return self._source.columns
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
@@ -834,21 +870,52 @@ class DuckEngine:
         return counts
 
     def sums(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
         return self._sums(bound, engines.offset_amounts(half))
 
     def squares(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
         return self._sums(bound, engines.squared_offset_amounts(half))
 
     def _sums(self, bound: Sequence[engines.BoundAxis], amounts: engines.Amounts) -> list[int]:
-        """SENSITIVE: return the exact sum of these amounts per cell, followed by 0."""
+        """SENSITIVE: return the exact sum of these amounts per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            amounts: Function of the grid and the values that returns the amount of each row.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
         slots = [*_slots_sql(bound)[:-1], None]
         return self._tally(engines.CellSums(_slot_cells(bound, slots), amounts), bound, slots).totals
 
     def prefixes(self, bound: Sequence[engines.BoundAxis], lengths: Sequence[int]) -> list[int]:
         """SENSITIVE: return the exact number of used rows in the first slots, for each length in `lengths`, followed by
         the missing rows.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            lengths: Lengths of the prefixes, in slots of the flattened table.
+
+        Returns:
+            The counts, in the order of `lengths`, and the number of missing rows.
         """
         slots = [*_slots_sql(bound[:-1]), None]
         tally = engines.PrefixCounts(
@@ -869,7 +936,14 @@ class DuckEngine:
         return tally
 
     def numbers(self, bound: Sequence[engines.BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of used rows: numbers for columns on a grid, slots for categories; NaN: missing."""
+        """SENSITIVE: yield batches of used rows: numbers for columns on a grid, slots for categories; NaN: missing.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Yields:
+            One array per axis, with an entry for each row of the batch.
+        """
         return _read_numbers(self._engine.connection, self._used_rows(bound), bound)
 
     def in_subsets(self, bound: Sequence[engines.BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
@@ -900,7 +974,14 @@ class DuckEngine:
         engine.execute(f"DROP TABLE {PARTED}")
 
     def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis."""
+        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Returns:
+            Array of shape ``(rows,)``, in the order of the rows.
+        """
         slots = _slots_sql(bound)
         cells = _slot_cells(bound, slots)
         rows = self._used_rows(bound)
@@ -923,7 +1004,12 @@ class DuckEngine:
         return int(row[0])
 
     def unit_sizes(self) -> dict[int, int]:
-        """SENSITIVE: return the exact number of units by number of rows."""
+        """SENSITIVE: return the exact number of units by number of rows.
+
+        Returns:
+            Number of units by number of rows that pass the filter; with a filter, units without a passing row have 0
+            rows.
+        """
         unit = find_column(self._unit.column, self._source.columns)
         passes = self._filter.name if self._filter else ""
         rows = self._derived.scan(self._engine.connection, [unit, *self._filter_positions])
@@ -997,7 +1083,11 @@ class DuckEngine:
         return self._used
 
     def _store_used_rows(self, positions: Sequence[int]) -> None:
-        """Store the used rows in a temporary table. Stored again with further columns, they are the same rows."""
+        """Store the used rows in a temporary table. Stored again with further columns, they are the same rows.
+
+        Args:
+            positions: Positions of the columns that are stored.
+        """
         engine = self._engine.connection
         source = self._source
         create = f"CREATE OR REPLACE TEMP TABLE {self._used} AS"
@@ -1012,7 +1102,11 @@ class DuckEngine:
 
     @property
     def _filter_positions(self) -> tuple[int, ...]:
-        """Return the position of the filter's condition, if there is a filter."""
+        """Return the position of the filter's condition, if there is a filter.
+
+        Returns:
+            One position, or none.
+        """
         return () if self._filter is None else (self._filter.position,)
 
     def _scan(self, positions: Sequence[int], *, whole: bool = False, keeps_failing_rows: bool | None = None) -> str:

@@ -60,7 +60,11 @@ class BoundAxis(NamedTuple):
 
 
 def table_size(bound: Sequence[BoundAxis]) -> int:
-    """Return the number of cells of a table of these axes; 1 without axes."""
+    """Return the number of cells of a table of these axes; 1 without axes.
+
+    Args:
+        bound: Axes of the query, each with its column of the schema.
+    """
     return prod(bound_axis.axis.slots for bound_axis in bound)
 
 
@@ -96,33 +100,85 @@ class CountingEngine(Protocol):
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
         """Do everything that may fail before the charge, and note the columns that will be counted.
 
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
         Raises:
             ValueError: the engine cannot count these axes.
         """
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """Return the rows per cell, the last axis fastest, followed by the rows missing on any axis."""
+        """Return the rows per cell, the last axis fastest, followed by the rows missing on any axis.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Returns:
+            Array of shape ``(cells + 1,)``.
+        """
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """Return the sum of `Grid.offset_of` on the last axis per cell, followed by 0. The last axis has a grid."""
+        """Return the sum of `Grid.offset_of` on the last axis per cell, followed by 0. The last axis has a grid.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**52``.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """Return the sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by 0."""
+        """Return the sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by 0.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            half: Half the number of steps of a cell, and the largest offset from its middle, from 1 to ``2**26``.
+
+        Returns:
+            The sums as integers of any size, the last axis fastest.
+        """
 
     def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
         """Return the rows in the first slots of the table, for each length in `lengths`, followed by the missing
-        rows."""
+        rows.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema; the last has a grid.
+            lengths: Lengths of the prefixes, in slots of the flattened table.
+
+        Returns:
+            The counts, in the order of `lengths`, and the number of missing rows.
+        """
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing."""
+        """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Yields:
+            One array per axis, with an entry for each row of the batch.
+        """
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
         """Yield batches of rows as `numbers` does, one array per axis, and one more array with the number of the random
         subset, below `subsets`, that each row's unit belongs to.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+            subsets: Number of subsets, at least 1.
         """
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """Return the cell of each row. A row that is missing on any axis is one past the last cell."""
+        """Return the cell of each row. A row that is missing on any axis is one past the last cell.
+
+        Args:
+            bound: Axes of the query, each with its column of the schema.
+
+        Returns:
+            Array of shape ``(rows,)``, in the order of the rows.
+        """
 
     def units(self) -> int:
         """Return the number of units. Rows without a unit are one unit together."""
@@ -151,6 +207,10 @@ class EngineTable(ABC):
     @abstractmethod
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
         """Connect and read the schema, but no row.
+
+        Args:
+            unit: Privacy unit with its contribution bound.
+            key: Secret key that chooses which rows of a unit are used.
 
         Raises:
             ValueError: the server cannot be reached, or the table is missing.
@@ -238,7 +298,11 @@ class CellCounts:
         self.counts = np.zeros(cells.size + 1, dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the rows of a batch to the counts of their cells."""
+        """SENSITIVE: add the rows of a batch to the counts of their cells.
+
+        Args:
+            columns: Values of the batch, one array per axis.
+        """
         # Sorted values make the search for cells three times as fast.
         np.add.at(self.counts, self._cells.places([np.sort(columns[0])] if len(columns) == 1 else columns), 1)
 
@@ -260,7 +324,11 @@ class CellSums:
         self._high, self._low = np.zeros((2, cells.size + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the amount of each row of a batch to its cell."""
+        """SENSITIVE: add the amount of each row of a batch to its cell.
+
+        Args:
+            columns: Values of the batch, one array per axis; the last are on the grid.
+        """
         cell = self._cells.places(columns)
         amount = self._amounts(self._grid, columns[-1])
         # In two parts: one sum could exceed 64 bits, the parts would need 2**32 rows for that.
@@ -269,7 +337,7 @@ class CellSums:
 
     @property
     def totals(self) -> list[int]:
-        """Return the sums of all batches so far, followed by 0."""
+        """Return the sums of all batches so far, the last axis fastest, followed by 0."""
         halves = zip(self._high.tolist()[:-1], self._low.tolist()[:-1], strict=True)
         return [*((high << LOW_BITS) + low for high, low in halves), 0]
 
@@ -288,14 +356,23 @@ class CellAmounts:
         self._found = np.zeros(prod(query.shape) + 1, dtype=object)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the weighted amount of each row of a batch to its cell."""
+        """SENSITIVE: add the weighted amount of each row of a batch to its cell.
+
+        Args:
+            columns: Values of the batch, one array per axis, followed by the weights.
+        """
         *values, weights = columns
         for start in range(0, len(weights), MOST_WEIGHED):
             rows = slice(start, start + MOST_WEIGHED)
             self._add([column[rows] for column in values], self._query.weights.to_steps(weights[rows]))
 
     def _add(self, columns: Sequence[FloatArray], steps: IntArray) -> None:
-        """SENSITIVE: add rows whose weights are integer steps (-1: missing), few enough that sums fit 64 bits."""
+        """SENSITIVE: add rows whose weights are integer steps (-1: missing), few enough that sums fit 64 bits.
+
+        Args:
+            columns: Values of the rows, one array per axis.
+            steps: Weight of each row, in steps of the query.
+        """
         cell = self._cells.places(columns)
         is_used = (cell < self._cells.size) & (steps >= 0)
         slots = self._cells.axes[-1].slots
@@ -314,7 +391,7 @@ class CellAmounts:
 
     @property
     def totals(self) -> list[int]:
-        """Return the sums of all batches so far, followed by the sum outside the cells."""
+        """Return the sums of all batches so far, the last axis fastest, followed by the sum outside the cells."""
         return [int(total) for total in self._found]
 
 
@@ -338,7 +415,11 @@ class PrefixCounts:
         self._table = np.zeros((len(self._before) + 1, len(self._bounds) + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the rows of a batch to the counts between the requested bounds."""
+        """SENSITIVE: add the rows of a batch to the counts between the requested bounds.
+
+        Args:
+            columns: Values of the batch, one array per axis; the last are on the grid.
+        """
         *first, values = columns
         row = self._rows.places(first) if first else np.zeros(len(values), dtype=np.int64)
         cell = row * self._table.shape[1] + np.searchsorted(self._bounds, values, side="right")
@@ -346,7 +427,9 @@ class PrefixCounts:
 
     @property
     def totals(self) -> list[int]:
-        """Return the counts of all batches so far, followed by the missing rows."""
+        """Return the counts of all batches so far, one for each length in the order of `lengths`, followed by the
+        missing rows.
+        """
         cumulative = np.cumsum(self._table, axis=1)
         counts = cumulative[self._before, self._entries].sum(axis=0)
         return [*counts.tolist(), int(self._table.sum() - cumulative[:-1, -2].sum())]
@@ -450,7 +533,13 @@ def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[
 
 
 def are_floors_within(numbers: NDArray[np.float64], lower: NDArray[np.int64], upper: NDArray[np.int64]) -> bool:
-    """Return True if the floor of each number lies from `lower` to `upper`."""
+    """Return True if the floor of each number lies from `lower` to `upper`.
+
+    Args:
+        numbers: Finite numbers.
+        lower: Smallest integer for each number.
+        upper: Largest integer for each number.
+    """
     floors = np.floor(numbers)
     return bool(np.all((lower <= floors) & (floors <= upper)))
 
@@ -518,6 +607,9 @@ KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType(
 def require_known_axes(axes: Sequence[Axis | Categories]) -> None:
     """Refuse an axis with a field that no engine supports: its counts would answer another question.
 
+    Args:
+        axes: Axes of a question.
+
     Raises:
         ValueError: names the field.
     """
@@ -530,4 +622,7 @@ def require_known_axes(axes: Sequence[Axis | Categories]) -> None:
         )
         if known is None or unknown is not None:
             option = "" if unknown is None else f" with {unknown}"
-            raise InvalidArgument("axes", f"engines do not count along {type(axis).__name__}{option}")
+            raise InvalidArgument(
+                "axes",
+                f"engines do not count along {type(axis).__name__}{option}; take a Grid, a NumericColumn or Categories",
+            )

@@ -36,12 +36,21 @@ class CircuitBuilder:
         self._opposite = {ZERO: ONE, ONE: ZERO}
 
     def input_wires(self, index: int) -> tuple[int, ...]:
-        """Return the wire numbers of input number `index`, lowest bit first."""
+        """Return the wire numbers of input number `index`, lowest bit first.
+
+        Args:
+            index: Number of the input, from 0.
+        """
         start = sum(self.inputs[:index])
         return tuple(range(start, start + self.inputs[index]))
 
     def xor(self, left: int, right: int) -> int:
-        """Return the wire of the XOR of two wires, by number; constants, equal and opposite wires need no gate."""
+        """Return the wire of the XOR of two wires, by number; constants, equal and opposite wires need no gate.
+
+        Args:
+            left: Number of a wire.
+            right: Number of a wire.
+        """
         if left == right:
             return ZERO
         if self._opposite.get(left) == right:
@@ -54,6 +63,10 @@ class CircuitBuilder:
     def conjunction(self, left: int, right: int) -> int:
         """Return the wire of the logical AND of two wires, by their numbers; constants, equal and opposite wires need
         no gate.
+
+        Args:
+            left: Number of a wire.
+            right: Number of a wire.
         """
         if self._opposite.get(left) == right or ZERO in (left, right):
             return ZERO
@@ -62,7 +75,15 @@ class CircuitBuilder:
         return right if left == ONE else self._add_gate(GateKind.AND, *sorted((left, right)))
 
     def disjunction(self, left: int, right: int) -> int:
-        """Return the wire of the logical OR, by one AND."""
+        """Return the wire of the logical OR, by one AND.
+
+        Args:
+            left: Number of a wire.
+            right: Number of a wire.
+
+        Returns:
+            Number of the wire.
+        """
         return self.negation(self.conjunction(self.negation(left), self.negation(right)))
 
     def negation(self, wire: int) -> int:
@@ -159,7 +180,12 @@ class SymbolicInteger:
 
     @classmethod
     def from_input(cls, builder: CircuitBuilder, index: int) -> SymbolicInteger:
-        """Return an input as an unsigned number."""
+        """Return an input as an unsigned number.
+
+        Args:
+            builder: The circuit that is built.
+            index: Number of the input, from 0.
+        """
         wires = builder.input_wires(index)
         return cls(builder, wires, 0, (1 << len(wires)) - 1)
 
@@ -336,7 +362,12 @@ class SymbolicInteger:
         return SymbolicInteger(self.builder, tuple(wires)[: bit_width(low, high)], low, high)
 
     def _add_or_subtract(self, right: SymbolicInteger, subtract: int) -> SymbolicInteger:
-        """Return the sum, or the difference if `subtract` is the wire ONE, by a ripple-carry adder: one AND per bit."""
+        """Return the sum, or the difference if `subtract` is the wire ONE, by a ripple-carry adder: one AND per bit.
+
+        Args:
+            right: Second operand.
+            subtract: The wire ZERO or ONE.
+        """
         bounds = (-right.high, -right.low) if subtract == ONE else (right.low, right.high)
         low = self.low + bounds[0]
         high = self.high + bounds[1]
@@ -386,6 +417,9 @@ class SymbolicInteger:
         """Yield one summand of the product per bit of this number, shifted by the bit's position.
 
         The summand of the sign bit is subtracted.
+
+        Args:
+            factor: Second factor.
         """
         for position, wire in enumerate(self.wires):
             product = self._bit(wire)._multiply_ternary(factor)
@@ -393,13 +427,21 @@ class SymbolicInteger:
             yield -product._shift_left(position) if weight < 0 else product._shift_left(position)
 
     def _shift_left(self, places: int) -> SymbolicInteger:
-        """Return the number times a power of two."""
+        """Return the number times a power of two.
+
+        Args:
+            places: Exponent of the power of two, at least 0.
+        """
         return SymbolicInteger(self.builder, (*([ZERO] * places), *self.wires), self.low << places, self.high << places)
 
     def _apply_bitwise(self, other: SymbolicInteger | int, gate: Callable[[int, int], int]) -> SymbolicInteger:
         """Return the unsigned number whose bits are `gate` of both operands' bits.
 
         Raises `InvalidArgument` if an operand may be negative.
+
+        Args:
+            other: Second operand.
+            gate: Function of two wires that returns the wire of their gate.
         """
         first = self._as_unsigned
         second = self._coerce_operand(other)._as_unsigned

@@ -75,11 +75,21 @@ class Machine(Protocol[Wire]):
     """Interface of machines that evaluate gates. A wire holds one bit for each instance of a batch."""
 
     def xor(self, left: Wire, right: Wire) -> Wire:
-        """Return a wire with the XOR of both wires' bits, instance by instance."""
+        """Return a wire with the XOR of both wires' bits, instance by instance.
+
+        Args:
+            left: Wire with a bit for each instance.
+            right: Wire with a bit for each instance.
+        """
         ...
 
     def conjunction(self, left: Wire, right: Wire) -> Wire:
-        """Return a wire with the AND of both wires' bits, instance by instance."""
+        """Return a wire with the AND of both wires' bits, instance by instance.
+
+        Args:
+            left: Wire with a bit for each instance.
+            right: Wire with a bit for each instance.
+        """
         ...
 
     def negation(self, wire: Wire) -> Wire:
@@ -131,7 +141,9 @@ class Circuit:
 
     @property
     def output_wires(self) -> tuple[int, ...]:
-        """Indices of the wires of all output numbers, in the order of the outputs."""
+        """Indices of the wires of all output numbers, in the order of the outputs; within a number, the lowest bit
+        first.
+        """
         return tuple(wire for number in self.outputs for wire in number.wires)
 
     @property
@@ -207,15 +219,29 @@ class CleartextMachine:
     """Runs gates on arrays of bits, one bit per instance."""
 
     def xor(self, left: Bools, right: Bools) -> Bools:
-        """Return the XOR of two arrays of bits."""
+        """Return the XOR of two arrays of bits.
+
+        Args:
+            left: Bits, of shape ``(instances,)``.
+            right: Bits, of shape ``(instances,)``.
+        """
         return left ^ right
 
     def conjunction(self, left: Bools, right: Bools) -> Bools:
-        """Return the AND of two arrays of bits."""
+        """Return the AND of two arrays of bits.
+
+        Args:
+            left: Bits, of shape ``(instances,)``.
+            right: Bits, of shape ``(instances,)``.
+        """
         return left & right
 
     def negation(self, wire: Bools) -> Bools:
-        """Return the opposite of each bit."""
+        """Return the opposite of each bit.
+
+        Args:
+            wire: Bits, of shape ``(instances,)``.
+        """
         return ~wire
 
     def zeros(self, like: Bools) -> Bools:

@@ -157,7 +157,11 @@ def decode_words(octets: bytes, rows: int, number: int) -> Words:
 
 
 def encode_rows(words: Words) -> list[bytes]:
-    """Return each row of words ``(rows, number, 2)`` as ``16 * number`` little-endian bytes."""
+    """Return each row of words ``(rows, number, 2)`` as ``16 * number`` little-endian bytes.
+
+    Args:
+        words: Elements of the field, each as a low and a high 64-bit word.
+    """
     return [row.tobytes() for row in np.ascontiguousarray(words, "<u8")]
 
 
@@ -221,7 +225,11 @@ def sum_rows(words: Words) -> list[int]:
 
 
 def to_integers(words: Words) -> list[int]:
-    """Convert elements ``(number, 2)`` to Python integers."""
+    """Convert elements ``(number, 2)`` to Python integers.
+
+    Args:
+        words: Elements of the field, each as a low and a high 64-bit word.
+    """
     return [low | high << 64 for low, high in words.tolist()]
 
 

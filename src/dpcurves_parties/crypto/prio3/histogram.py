@@ -201,7 +201,11 @@ class Prio3Histogram:
         return field.ELEMENT_SIZE * (2 * self.chunk_length + 2) + field.XOF_SEED_SIZE
 
     def input_size(self, party: int) -> int:
-        """Return the size in bytes of one input share of a server."""
+        """Return the size in bytes of one input share of a server.
+
+        Args:
+            party: Number of the server: 0 the leader, 1 the helper.
+        """
         if party:
             return 2 * field.XOF_SEED_SIZE
         return field.ELEMENT_SIZE * (self.length + self.proof_length) + field.XOF_SEED_SIZE
@@ -251,6 +255,10 @@ class Prio3Histogram:
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
         """Refuse input shares of a server that have another size or, at the leader, numbers not below the modulus.
+
+        Args:
+            party: Number of the server: 0 the leader, 1 the helper.
+            shares: Encoded input shares, one for each report.
 
         Raises:
             ValueError: a share is invalid.
@@ -390,7 +398,14 @@ class Prio3Histogram:
         ]
 
     def _joint_rand_seeds(self, both: Sequence[bytes]) -> list[bytes]:
-        """Return the seed of each report's joint randomness, from both servers' concatenated parts."""
+        """Return the seed of each report's joint randomness, from both servers' concatenated parts.
+
+        Args:
+            both: For each report, the leader's part and then the helper's part.
+
+        Returns:
+            Seeds in the order of the reports.
+        """
         return [
             field.expand_xof(
                 self._tag(Usage.JOINT_RAND_SEED), bytes(field.XOF_SEED_SIZE), report_parts, field.XOF_SEED_SIZE
@@ -406,7 +421,12 @@ class Prio3Histogram:
 
 
 def _as_rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
-    """Return byte strings of `size` bytes each as an array ``(len(texts), size)``."""
+    """Return byte strings of `size` bytes each as an array ``(len(texts), size)``.
+
+    Args:
+        texts: Byte strings, all of this size.
+        size: Bytes of each string.
+    """
     return np.frombuffer(b"".join(texts), np.uint8).reshape(len(texts), size)
 
 
@@ -441,6 +461,13 @@ def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
 
     The first is the Lagrange polynomial that is 1 at node 0. The second is the sum of the Lagrange polynomials of the
     nodes 1, ..., `calls`.
+
+    Args:
+        points: Number of nodes of a wire polynomial, a power of two.
+        calls: Number of calls of the gadget, below `points`.
+
+    Returns:
+        Two lists of `points` numbers below the modulus.
     """
     first = [field.evaluate_first_lagrange(points, node) for node in field.roots_of_unity(2 * points)[1::2]]
     call_sums = []
@@ -454,6 +481,10 @@ def _odd_node_values(points: int, calls: int) -> tuple[list[int], list[int]]:
 def _montgomery_odd_node_values(points: int, calls: int) -> tuple[field.Words, field.Words]:
     """Return the two arrays of `_odd_node_values` in Montgomery form, (points, 2) words each. Cached: conversion takes
     long.
+
+    Args:
+        points: Number of nodes of a wire polynomial, a power of two.
+        calls: Number of calls of the gadget, below `points`.
     """
     first, call_sums = map(_to_montgomery, _odd_node_values(points, calls))
     return first, call_sums
@@ -464,6 +495,13 @@ def _prove_reports(
 ) -> None:
     """SECRET: write the gadget polynomials of all reports into `sums`, by compiled loops or, without numba, by
     integers.
+
+    Args:
+        scheme: Scheme of the task, with the sizes of its proofs.
+        hot: SECRET. Cell of each report, ``(reports,)``.
+        starts: Random first value of each wire, ``(reports, 2 * chunk, 2)``.
+        joint: Joint randomness, ``(reports, calls, 2)``.
+        sums: Output, ``(reports, 2 * points - 1, 2)``.
     """
     if _import_loops() is None:
         plain.prove_reports(hot, starts, joint, _odd_node_values(scheme.points, scheme.calls), sums)
@@ -476,6 +514,11 @@ def _prove_reports(
 def _query_reports(points: int, inputs: field.QueryInputs, messages: field.Words) -> None:
     """SECRET: write one server's messages about all reports into `messages`, by compiled loops or, without numba, by
     integers.
+
+    Args:
+        points: Number of nodes of a wire polynomial, a power of two.
+        inputs: The server's shares of all reports, with joint and query randomness.
+        messages: Output, ``(reports, 2 * chunk + 2, 2)``.
     """
     if _import_loops() is None:
         plain.query_reports(inputs, points, messages)
@@ -486,7 +529,13 @@ def _query_reports(points: int, inputs: field.QueryInputs, messages: field.Words
 
 
 def _decide_reports(first: field.Words, second: field.Words, passed: NDArray[np.bool_]) -> None:
-    """Write into `passed` whether the two messages about each report add up to a valid proof."""
+    """Write into `passed` whether the two messages about each report add up to a valid proof.
+
+    Args:
+        first: Messages of one server, ``(reports, elements, 2)``.
+        second: Messages of the other server, of the same shape.
+        passed: Output, ``(reports,)``.
+    """
     (plain if _import_loops() is None else _import_loops()).decide_reports(
         np.ascontiguousarray(first), np.ascontiguousarray(second), passed
     )

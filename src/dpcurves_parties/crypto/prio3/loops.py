@@ -169,7 +169,17 @@ def _emit_upper_word(typing: Any, first: Any, second: Any) -> Any:
     """
 
     def generate_code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        """Emit one product into the LLVM builder, and return its upper word."""
+        """Emit one product into the LLVM builder, and return its upper word.
+
+        Args:
+            context: Unused; numba passes its target context.
+            builder: LLVM instruction builder of the calling function.
+            signature: Unused; numba passes the types of the call.
+            arguments: Both 64-bit factors, as LLVM values.
+
+        Returns:
+            Upper 64 bits of the 128-bit product, as an LLVM value.
+        """
         wide = ir.IntType(128)
         product = builder.mul(*(builder.zext(factor, wide) for factor in arguments))
         return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
@@ -298,7 +308,14 @@ def _store(words: Any, index: Any, number: Any) -> None:
 
 @compile_with_numba
 def _to_montgomery(number: Any) -> Any:
-    """Convert to Montgomery form: the number times 2**128."""
+    """Convert to Montgomery form: the number times 2**128.
+
+    Args:
+        number: Residue as a pair of 64-bit words, the lower one first.
+
+    Returns:
+        Pair of 64-bit words of the product, reduced modulo the prime.
+    """
     return _multiply(number, (_SQUARE_0, _SQUARE_1))
 
 

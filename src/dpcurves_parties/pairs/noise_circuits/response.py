@@ -70,7 +70,14 @@ def count_comparison_ands(bits: int, threshold: int) -> int:
 
 
 def _lowest_set_bit(number: int) -> int:
-    """Return the position of the lowest set bit of a positive integer."""
+    """Return the position of the lowest set bit of a positive integer.
+
+    Args:
+        number: Positive integer; 0 gives -1.
+
+    Returns:
+        Position, 0 for an odd number.
+    """
     return (number & -number).bit_length() - 1
 
 
@@ -275,7 +282,11 @@ class Response(ABC):
 
     @abstractmethod
     def variance(self, value: int) -> float:
-        """Return the variance of the answer about an exact value, before debiasing, in squared units of the answer."""
+        """Return the variance of the answer about an exact value, before debiasing, in squared units of the answer.
+
+        Args:
+            value: Exact value of a pair, one of `values`.
+        """
 
     def decode_answers(self, codes: Places) -> Places:
         """Return the answers for the unsigned integers on the output wires, signed if `answers` has negative ones.
@@ -372,11 +383,21 @@ class BinaryResponse(Response):
         return (self.random_width,)
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        """Return the bit, flipped if the random integer is below `flip_numerator`."""
+        """Return the bit, flipped if the random integer is below `flip_numerator`.
+
+        Args:
+            value: Exact bit, 0 or 1.
+            draws: A uniform random integer of `random_width` bits.
+        """
         return value ^ (draws[0] < self.flip_numerator)
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return the one wire of the answer: the bit XOR the comparison of the random integer with `flip_numerator`."""
+        """Return the one wire of the answer: the bit XOR the comparison of the random integer with `flip_numerator`.
+
+        Args:
+            value: The wire of the exact bit.
+            draws: Wires of the random integer, lowest bit first.
+        """
         return (value[0] ^ compare_below(draws, self.flip_numerator),)
 
     @property
@@ -385,7 +406,12 @@ class BinaryResponse(Response):
         return count_comparison_ands(self.random_width, self.flip_numerator)
 
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the probability of a flip if answer and value differ, else of no flip."""
+        """Return the probability of a flip if answer and value differ, else of no flip.
+
+        Args:
+            value: Exact bit, 0 or 1.
+            answer: Released bit, 0 or 1.
+        """
         flip_probability = Fraction(self.flip_numerator, (1 << self.random_width))
         return flip_probability if value != answer else 1 - flip_probability
 

@@ -162,7 +162,11 @@ class FiniteLaplace:
         return sampler_ands if self.is_full_circle else sampler_ands + FALLBACK_BITS - 1 + self.width
 
     def compute_noise(self, draws: Sequence[int]) -> int:
-        """Return the noise for these uniform random integers of `random_widths`, a signed integer of `width` bits."""
+        """Return the noise for these uniform random integers of `random_widths`, a signed integer of `width` bits.
+
+        Args:
+            draws: Uniform random integers, in the order of `random_widths`.
+        """
         *digits, sign = (draw < sampler.numerator for draw, sampler in zip(draws, self.samplers, strict=False))
         noise = sum(1 << position for position, is_set in enumerate(digits) if is_set)
         noise = ~noise if sign else noise
@@ -243,7 +247,14 @@ def _weighted_sum(probabilities: Iterable[Fraction]) -> Fraction:
 
 
 def _bound_decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
-    """Return a lower and an upper bound of ``exp(-exponent)``."""
+    """Return a lower and an upper bound of ``exp(-exponent)``.
+
+    Args:
+        exponent: Nonnegative number.
+
+    Returns:
+        Lower bound, then upper bound; they differ by a small multiple of ``2**-512``.
+    """
     precision = 512  # fractional bits of the bounds on exp, far below the smallest tolerance
     lower, upper = bound_exp_neg(exponent, precision)
     return Fraction(lower, 1 << precision), Fraction(upper, 1 << precision)
@@ -313,11 +324,21 @@ class LaplaceResponse(Response):
         return self.noise.random_widths
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
-        """Return the value plus the noise, wrapped around into `answers`."""
+        """Return the value plus the noise, wrapped around into `answers`.
+
+        Args:
+            value: Exact value, from 0 to `steps`.
+            draws: Uniform random integers, of the widths `random_widths`.
+        """
         return self.decode_answers(value + self.noise.compute_noise(draws))
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return the wires of the value plus the noise, as many as those of the noise, modulo a power of two."""
+        """Return the wires of the value plus the noise, as many as those of the noise, modulo a power of two.
+
+        Args:
+            value: Wires of the exact value, lowest bit first.
+            draws: Wires of all random integers, concatenated.
+        """
         return add_modulo(self.noise.wires(draws), value)
 
     @property
@@ -326,7 +347,12 @@ class LaplaceResponse(Response):
         return self.noise.and_count + self.noise.width - 1
 
     def probability(self, value: int, answer: int) -> Fraction:
-        """Return the probability of the noise that leads from the value to the answer."""
+        """Return the probability of the noise that leads from the value to the answer.
+
+        Args:
+            value: Exact value of a pair, one of `values`.
+            answer: Possible released answer, one of `answers`.
+        """
         return self.noise.probability(answer - value)
 
     @property
@@ -411,7 +437,11 @@ class TernaryResponse(Response):
         return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
     def _larger_variance(self, parts: _Numerators) -> float:
-        """Return the larger of two debiased variances, for a tie and for an order; infinity if answers show nothing."""
+        """Return the larger of two debiased variances, for a tie and for an order; infinity if answers show nothing.
+
+        Args:
+            parts: Numerators of the response's probabilities, over ``2**random_width``.
+        """
         denominator = 1 << self.random_width
         gain = 1 - (parts.order_hidden + 2 * parts.order_reversed) / denominator
         if gain <= 0:
@@ -476,7 +506,14 @@ class TernaryResponse(Response):
         return self.probability(1, 1) - self.probability(1, -1)
 
     def variance(self, value: int) -> float:
-        """Return the probability of an order as answer, which is the mean square, minus the square of the mean."""
+        """Return the probability of an order as answer, which is the mean square, minus the square of the mean.
+
+        Args:
+            value: Exact order of a pair: 1, 0 (tie) or -1.
+
+        Returns:
+            Variance before debiasing, in squared units of the answer.
+        """
         return float(1 - self.probability(value, 0)) - float(self.gain) ** 2 * value**2
 
 
@@ -625,7 +662,12 @@ class RoundedResponse(Response):
         return self.inner_response.answer(scaled + dither >> self.dither_bits, others)
 
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return the wires of the inner response's answer about the scaled and rounded value."""
+        """Return the wires of the inner response's answer about the scaled and rounded value.
+
+        Args:
+            value: Wires of the exact value, lowest bit first.
+            draws: Wires of all random integers, concatenated.
+        """
         shifted = add_constant(value, -self.minimum % 2 ** len(value)) if self.minimum else value
         scaled = multiply_constant(shifted[: self.span.bit_length()], self.scale.factor)[: self.scale.width + 1]
         dither, others = draws[: self.dither_bits], draws[self.dither_bits :]
@@ -641,13 +683,24 @@ class RoundedResponse(Response):
         """Return the exact probability of an answer about a value.
 
         It is the mixture of the inner response's probabilities about the steps below and above.
+
+        Args:
+            value: Exact value of a pair, one of `values`.
+            answer: Possible released answer, one of `answers`.
         """
         low, fraction = self._split_value(value)
         above = self.inner_response.probability(low + 1, answer) if fraction else Fraction(0)
         return (1 - fraction) * self.inner_response.probability(low, answer) + fraction * above
 
     def _split_value(self, value: int) -> tuple[int, Fraction]:
-        """Return the step below a value, and the fraction of a step above it."""
+        """Return the step below a value, and the fraction of a step above it.
+
+        Args:
+            value: Exact value, from `minimum` to `maximum`.
+
+        Returns:
+            Number of the step, and a fraction from 0 (on the step) to below 1, with which the next step is taken.
+        """
         scaled = (value - self.minimum) * self.scale.factor
         low = scaled >> self.dither_bits
         return low, Fraction(scaled, 2**self.dither_bits) - low
@@ -663,7 +716,14 @@ class RoundedResponse(Response):
         return self.inner_response.gain * Fraction(self.scale.factor, 2**self.dither_bits)
 
     def variance(self, value: int) -> float:
-        """Return the variance of the answer: the inner variance, mixed over both steps, plus that of rounding."""
+        """Return the variance of the answer: the inner variance, mixed over both steps, plus that of rounding.
+
+        Args:
+            value: Exact value, from `minimum` to `maximum`.
+
+        Returns:
+            Variance before debiasing, in squared units of the answer.
+        """
         low, exact_fraction = self._split_value(value)
         fraction = float(exact_fraction)
         rounding_variance = fraction * (1 - fraction) * float(self.inner_response.gain) ** 2

@@ -58,7 +58,11 @@ QUESTIONS_PER_MINUTE = 1200
 
 
 def create_app(services: Mapping[str, AnyService]) -> Starlette:
-    """Return the HTTP app of one server, which has one service per task."""
+    """Return the HTTP app of one server, which has one service per task.
+
+    Args:
+        services: Services of the tasks, by hash of the task.
+    """
     router = AggregatorRouter(services)
     handlers: Mapping[str, Handler] = {
         "reports": router.accept_reports, "enrol": router.enrol, "close": router.close_task,
@@ -132,6 +136,10 @@ class AggregatorRouter(TaskRouter[AnyService]):
         """Store a batch of an owner's reports; answer with the numbers of new and of known ones.
 
         At a path with a task id of the DAP draft, the body is an upload of the draft instead.
+
+        Args:
+            task: Hash of the task in the path, or its id in the DAP draft.
+            request: The request.
         """
         task_id_length = 43  # characters: 32 bytes in base64url without padding (DAP draft)
         if len(task) == task_id_length:
@@ -142,15 +150,30 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return await respond_from_future(service.store_batch_async(owner, message))
 
     async def accept_aggregation_job(self, task: str, request: Request) -> Response:
-        """Store, as the helper, the reports that the leader forwards (DAP); answer with the outcome of each."""
+        """Store, as the helper, the reports that the leader forwards (DAP); answer with the outcome of each.
+
+        Args:
+            task: Id of the task in the path.
+            request: The request of the leader.
+        """
         return await self._create_resource(AGGREGATION, task, request, _require_peer, self._others)
 
     async def answer_collection_job(self, task: str, request: Request) -> Response:
-        """Answer an analyst's collection job of the DAP draft, as the leader, with both sealed aggregate shares."""
+        """Answer an analyst's collection job of the DAP draft, as the leader, with both sealed aggregate shares.
+
+        Args:
+            task: Id of the task in the path.
+            request: The request, with the analyst's bearer token.
+        """
         return await self._create_resource(COLLECTION, task, request, self._count_analyst, None)
 
     async def answer_aggregate_share(self, task: str, request: Request) -> Response:
-        """Answer, as the helper of the DAP draft, with the aggregate share that the leader requests for an analyst."""
+        """Answer, as the helper of the DAP draft, with the aggregate share that the leader requests for an analyst.
+
+        Args:
+            task: Id of the task in the path.
+            request: The request of the leader.
+        """
         return await self._create_resource(AGGREGATE_SHARE, task, request, _require_peer, self._others)
 
     async def _create_resource(
@@ -183,7 +206,12 @@ class AggregatorRouter(TaskRouter[AnyService]):
     def _count_analyst(self, service: AnyService, request: Request) -> None:
         """Authenticate an analyst and count its question.
 
-        Raises `ProtocolError` for another ticket, or beyond the rate limit.
+        Args:
+            service: Service of the task.
+            request: The request, with the analyst's bearer token.
+
+        Raises:
+            ProtocolError: the token is not of an analyst of this task, or the analyst asks too often.
         """
         self.count_question(service.task.hash, authenticate_bearer(service.task, request, Role.ANALYST, service.party))
 
@@ -209,6 +237,10 @@ class AggregatorRouter(TaskRouter[AnyService]):
     async def _accept_upload(self, task: str, request: Request) -> Response:
         """Store an owner's upload (DAP); answer with the rejected reports, or with a problem if the request is
         refused.
+
+        Args:
+            task: Id of the task in the path.
+            request: The request, with the owner's bearer token.
         """
         try:
             service = self._find_dap_service(task, request, dap.UPLOAD)
@@ -220,7 +252,11 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(answer.body, media_type=dap.ERRORS) if answer.body else Response()
 
     async def list_hpke_configs(self, request: Request) -> Response:
-        """Return the HPKE configurations to which clients of the DAP draft seal; no authorisation is needed."""
+        """Return the HPKE configurations to which clients of the DAP draft seal; no authorisation is needed.
+
+        Args:
+            request: The request; without effect.
+        """
         service = next(iter(self._services.values()))
         return Response(
             service.hpke_keys.encode_config_list(),
@@ -279,6 +315,10 @@ class AggregatorRouter(TaskRouter[AnyService]):
 def _require_peer(service: AnyService, request: Request) -> None:
     """Check that a request comes from the peer server, by the certificate of its connection.
 
+    Args:
+        service: Service of the task, which knows the peer's certificate.
+        request: The request.
+
     Raises:
         ProtocolError: it does not (status 403).
     """
@@ -290,6 +330,10 @@ def _require_peer(service: AnyService, request: Request) -> None:
 
 async def _authenticate_owner(service: AnyService, request: Request) -> int:
     """Return the number of the owner whose bearer token a request carries.
+
+    Args:
+        service: Service of the task.
+        request: The request.
 
     Raises:
         ProtocolError: the request carries no owner's token.

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import partial
 from hashlib import sha256
 from ssl import SSLContext
@@ -102,13 +103,22 @@ class NoiseSecret:
 
 
 def derive_key(secret: bytes, purpose: str) -> bytes:
-    """Derive 32 bytes for one purpose, which reveal neither the secret nor keys for other purposes (RFC 5869)."""
+    """Derive 32 bytes for one purpose, which reveal neither the secret nor keys for other purposes (RFC 5869).
+
+    Args:
+        secret: Secret bytes.
+        purpose: Name of the key; another purpose gives an independent key.
+    """
     # 32: bytes of a key derived by HKDF-SHA256: the length of its hash
     return HKDF(SHA256(), 32, salt=None, info=b"dpcurves " + purpose.encode()).derive(secret)
 
 
 def make_lost_key_error(party: int) -> ProtocolError:
-    """Return the error for a server whose key does not match its commitment."""
+    """Return the error for a server whose key does not match its commitment.
+
+    Args:
+        party: Number of the server, 0 or 1.
+    """
     return ProtocolError(
         "noise",
         f"server {party} has lost the key that it committed to when the task was closed, or has another release of"
@@ -117,8 +127,15 @@ def make_lost_key_error(party: int) -> ProtocolError:
     )
 
 
-DECIDES, FOLLOWS = 0, 1
-"""Numbers of the server that decides on the report set, and of the server that stores its decision."""
+class SetRole(IntEnum):
+    """Numbers of the two servers, by their part in the choice of a report set."""
+
+    DECIDES = 0
+    """Decides on the report set."""
+    FOLLOWS = 1
+    """Stores the decision."""
+
+
 NOBODY = None, None  # commitments of both servers before the decision
 CONFLICT = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
 
@@ -170,6 +187,9 @@ class Closing:
     def require_committed_key(self, status: TaskStatus) -> None:
         """Refuse to continue if this server's key does not match its commitment.
 
+        Args:
+            status: State of the task at this server; nothing is checked before a commitment is stored.
+
         Raises:
             ProtocolError: the key does not match the commitment.
         """
@@ -182,7 +202,7 @@ class Closing:
         Raises:
             ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
         """
-        return self.lead() if self.party == DECIDES else self.post("close", b"")
+        return self.lead() if self.party == SetRole.DECIDES else self.post("close", b"")
 
     # Server 0
 
@@ -197,7 +217,7 @@ class Closing:
         Raises:
             ProtocolError: as `close`; or this is server 1.
         """
-        self._require_party(DECIDES)
+        self._require_party(SetRole.DECIDES)
         with self._lock_leading():
             if self.store.read_status(self.task).state is not TaskState.CLOSED:
                 self._decide()
@@ -236,6 +256,16 @@ class Closing:
         """Return server 1's listing of the reports in each part.
 
         A part has the report ids with one prefix of `bits` bits.
+
+        Args:
+            bits: Number of first bits of report ids that select a part.
+            prefixes: Numbers of the parts.
+
+        Returns:
+            Listing by number of the part: report ids and digests, in rising order of ids.
+
+        Raises:
+            ProtocolError: the listings are of other parts (status 502).
         """
         message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
         listings = report_set.parse_listings(self.post("listed", message))
@@ -275,7 +305,7 @@ class Closing:
         Raises:
             ProtocolError: this is server 1.
         """
-        self._require_party(DECIDES)
+        self._require_party(SetRole.DECIDES)
         attempt = str(parse_fields(message, "peer", attempt=str)["attempt"])
         state = TaskState.FROZEN if self._leading.locked() else self.store.cancel_attempt(self.task, attempt)
         return json.dumps({"state": state.value}).encode()
@@ -311,7 +341,7 @@ class Closing:
         """
         first, second = theirs.commitments
         if first not in (None, self.commitment):
-            raise make_lost_key_error(DECIDES)
+            raise make_lost_key_error(SetRole.DECIDES)
         agreed = report_set.intersect_reports(self.task, ours, stored, theirs.summary, listed)
         if theirs.report_set not in (None, agreed.name):
             raise ProtocolError("reports", report_set.OTHER, CONFLICT)
@@ -333,7 +363,7 @@ class Closing:
         Raises:
             ProtocolError: this is server 0, or has lost its key.
         """
-        self._require_party(FOLLOWS)
+        self._require_party(SetRole.FOLLOWS)
         request = parse_fields(message, "peer", attempt=str, bits=int)
         bits = _parse_bits(request)
         status = self.store.freeze(self.task, str(request["attempt"]))
@@ -352,7 +382,7 @@ class Closing:
         Raises:
             ProtocolError: this is server 0, or the parts are invalid.
         """
-        self._require_party(FOLLOWS)
+        self._require_party(SetRole.FOLLOWS)
         bits = _parse_bits(parse_fields(message, "peer", bits=int))
         return report_set.encode_listings(
             self.store.list_parts(self.task, bits, _parse_parts(message, bits)[:PARTS_AT_ONCE])
@@ -372,11 +402,11 @@ class Closing:
         Raises:
             ProtocolError: this is server 0, or has lost its key or accepted reports, or stored another decision.
         """
-        self._require_party(FOLLOWS)
+        self._require_party(SetRole.FOLLOWS)
         decision = report_set.ClosingMessage.from_bytes(message)
         first, second = decision.commitments
         if second != self.commitment:
-            raise make_lost_key_error(FOLLOWS)
+            raise make_lost_key_error(SetRole.FOLLOWS)
         commitments = str(first), second
         try:
             self.store.decide(
@@ -437,6 +467,12 @@ class Closing:
 
 def _parse_bits(facts: Mapping[str, Any]) -> int:
     """Return the number of prefix bits, by which reports are divided into parts, from a message.
+
+    Args:
+        facts: Fields of the message; the number stands in ``bits``.
+
+    Returns:
+        From 0 to `MOST_PREFIX_BITS`.
 
     Raises:
         ProtocolError: it is out of range (status 502).
@@ -513,6 +549,9 @@ class Resources:
     def make_peer_context(self, task: SharedTask) -> tuple[str, SSLContext]:
         """Return the URL of the peer server, and a TLS context that trusts only the peer's certificate and shows this
         server's.
+
+        Args:
+            task: Document of the task, with both servers' URLs and certificates.
         """
         peer: Server = task.servers[1 - self.party]
         context = make_pinned_context(peer.certificate)
@@ -520,7 +559,11 @@ class Resources:
         return self.peer_url or peer.url, context
 
     def make_channel(self, task: SharedTask) -> Channel:
-        """Return a channel to the peer server."""
+        """Return a channel to the peer server.
+
+        Args:
+            task: Document of the task, with both servers' URLs and certificates.
+        """
         url, context = self.make_peer_context(task)
         return Channel(url, context, self.timeout, "peer")
 
@@ -529,7 +572,11 @@ NO_DAP = "accepts no reports of the DAP draft; send them with dpcurves contribut
 
 
 def allow_all_questions(analyst: int) -> None:
-    """Do nothing: allow any number of questions, for services without an HTTP application."""
+    """Do nothing: allow any number of questions, for services without an HTTP application.
+
+    Args:
+        analyst: Number of the analyst, without effect.
+    """
 
 
 @dataclass(repr=False)
@@ -601,6 +648,12 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def close(self, message: bytes) -> bytes:
         """Close the task for the coordinator. The operation is idempotent.
+
+        Args:
+            message: Body of the coordinator's request, without effect.
+
+        Returns:
+            Outcome as JSON.
 
         Raises:
             ProtocolError: as `Closing.close`.
@@ -785,6 +838,13 @@ class SharedTaskService(ABC, Generic[Of]):
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
         """Open the reports of one owner, and queue them for both servers together with concurrent uploads.
 
+        Args:
+            owner: Number of the owner.
+            message: The upload request.
+
+        Returns:
+            Future of the list of rejected reports. Here uploads of the DAP draft are always refused.
+
         Raises:
             ProtocolError: as `store_upload`.
         """
@@ -809,6 +869,12 @@ class SharedTaskService(ABC, Generic[Of]):
     def run_aggregation_job(self, message: bytes) -> bytes:
         """Store reports that a leader of the DAP draft forwards to the helper, in an aggregation job.
 
+        Args:
+            message: The aggregation job.
+
+        Returns:
+            Outcome of each report. Here jobs are always refused.
+
         Raises:
             ProtocolError: this task type accepts none.
         """
@@ -816,6 +882,12 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def run_collection_job(self, message: bytes) -> bytes:
         """Answer a collection job of the DAP draft, as the leader.
+
+        Args:
+            message: Collection job request of the Distributed Aggregation Protocol (DAP).
+
+        Returns:
+            Collection job response, encoded. Here jobs are always refused.
 
         Raises:
             ProtocolError: this task type does not support it.
@@ -825,6 +897,12 @@ class SharedTaskService(ABC, Generic[Of]):
     def make_aggregate_share(self, message: bytes) -> bytes:
         """Return this server's answer share, sealed to an analyst who collects as in the DAP draft, as the helper.
 
+        Args:
+            message: Aggregate share request of the Distributed Aggregation Protocol (DAP).
+
+        Returns:
+            Aggregate share, encoded and encrypted. Here requests are always refused.
+
         Raises:
             ProtocolError: this task type does not support it.
         """
@@ -832,6 +910,10 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def follow_session(self, message: bytes, line: PeerConnection) -> None:
         """Run a session of two-party computation that the peer server opens.
+
+        Args:
+            message: The first message of the peer: the question as JSON.
+            line: Connection to the peer.
 
         Raises:
             ProtocolError: this task type has no sessions.
@@ -843,6 +925,12 @@ class SharedTaskService(ABC, Generic[Of]):
     def agree(self, message: bytes) -> bytes:
         """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
 
+        Args:
+            message: The question and the report set of the peer, as JSON.
+
+        Returns:
+            Report set and noise commitments of this server, as JSON.
+
         Raises:
             ProtocolError: this server would answer from another set, or the task is open.
         """
@@ -851,6 +939,9 @@ class SharedTaskService(ABC, Generic[Of]):
 
     def _parse_peer_question(self, message: bytes) -> QuestionMessage:
         """Return a question that the peer server forwards.
+
+        Args:
+            message: The question, with the report set of the peer, as JSON.
 
         Raises:
             ProtocolError: it is not allowed, or names another report set or other noise.
@@ -908,7 +999,14 @@ class SharedTaskService(ABC, Generic[Of]):
         return QuestionBudget(grant).pay(self.task.query, ALL)
 
     def _load_shares(self, status: TaskStatus) -> list[bytes]:
-        """SECRET: return the accepted reports, in the order of their ids."""
+        """SECRET: return the accepted reports, in the order of their ids.
+
+        Args:
+            status: State of the closed task.
+
+        Returns:
+            A share per accepted report.
+        """
         return [share for page in self._iterate_shares(status) for share in page]
 
     def _iterate_shares(self, status: TaskStatus) -> Iterator[Sequence[bytes]]:

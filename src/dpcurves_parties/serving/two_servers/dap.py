@@ -109,7 +109,11 @@ def decode_task_id(path: str) -> str:
 
 
 def encode_task_id(task: str) -> str:
-    """Return the id of a task in a path, from its hash in hexadecimal digits."""
+    """Return the id of a task in a path, from its hash in hexadecimal digits.
+
+    Args:
+        task: Hash of the task, in hexadecimal digits.
+    """
     return urlsafe_b64encode(bytes.fromhex(task)).decode().rstrip("=")
 
 
@@ -130,6 +134,10 @@ class ReportError(IntEnum):
 def encode_integer(value: int, size: int) -> bytes:
     """Return a nonnegative integer as `size` big-endian bytes.
 
+    Args:
+        value: Integer from 0 to below ``256**size``.
+        size: Number of bytes.
+
     Raises:
         OverflowError: the integer does not fit.
     """
@@ -137,7 +145,15 @@ def encode_integer(value: int, size: int) -> bytes:
 
 
 def encode_vector(content: bytes, size: int) -> bytes:
-    """Return bytes preceded by their length, as a big-endian integer of `size` bytes."""
+    """Return bytes preceded by their length, as a big-endian integer of `size` bytes.
+
+    Args:
+        content: Bytes to send.
+        size: Number of bytes of the length.
+
+    Raises:
+        OverflowError: the content is too long for its length field.
+    """
     return encode_integer(len(content), size) + content
 
 
@@ -219,6 +235,9 @@ class Extension(NamedTuple):
     def from_reader(cls, reader: Reader) -> Extension:
         """Read an extension: type of 2 bytes, then its data.
 
+        Args:
+            reader: Message, at the start of the extension; reading moves past it.
+
         Raises:
             ValueError: it is truncated.
         """
@@ -245,6 +264,9 @@ class ReportMetadata(NamedTuple):
     def from_reader(cls, reader: Reader) -> ReportMetadata:
         """Return the metadata of a report: id, time and public extensions.
 
+        Args:
+            reader: Message, at the start of the metadata; reading moves past them.
+
         Raises:
             ValueError: they are truncated.
         """
@@ -270,6 +292,9 @@ class HpkeCiphertext(NamedTuple):
     def from_reader(cls, reader: Reader) -> HpkeCiphertext:
         """Return the next ciphertext of a message.
 
+        Args:
+            reader: Message, at the start of the ciphertext; reading moves past it.
+
         Raises:
             ValueError: it is truncated, or its key or payload is empty.
         """
@@ -294,6 +319,9 @@ class ReportShare(NamedTuple):
     def from_reader(cls, reader: Reader) -> ReportShare:
         """Read a report for one server.
 
+        Args:
+            reader: Message, at the start of the report; reading moves past it.
+
         Raises:
             ValueError: it is truncated.
         """
@@ -316,6 +344,9 @@ class Report(NamedTuple):
     def from_reader(cls, reader: Reader) -> Report:
         """Return the next report of a message, with encrypted shares for both servers.
 
+        Args:
+            reader: Message, at the start of the report; reading moves past it.
+
         Raises:
             ValueError: it is truncated.
         """
@@ -330,7 +361,11 @@ class Report(NamedTuple):
         return self.report_metadata.to_bytes() + public_share + input_shares
 
     def to_report_share(self, party: int) -> ReportShare:
-        """Return the part of the report for server 0 (leader) or server 1 (helper)."""
+        """Return the part of the report for server 0 (leader) or server 1 (helper).
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         return ReportShare(self.report_metadata, self.public_share, self.encrypted_input_shares[party])
 
 
@@ -382,7 +417,15 @@ def parse_upload_errors(message: bytes) -> dict[bytes, ReportError]:
 
 
 def encode_upload_errors(failed: Failed, report_ids: Sequence[bytes]) -> bytes:
-    """Encode `UploadErrors`, in the order of these ids; empty if all were accepted."""
+    """Encode `UploadErrors`, in the order of these ids; empty if all were accepted.
+
+    Args:
+        failed: Reason of rejection by report id.
+        report_ids: Ids of the uploaded reports, in the order of the answer.
+
+    Returns:
+        For each failed report its id and one byte of reason.
+    """
     return b"".join(report_id + encode_integer(failed[report_id], 1) for report_id in report_ids if report_id in failed)
 
 
@@ -395,7 +438,12 @@ class PingPongType(IntEnum):
 
 
 def encode_ping_pong_message(kind: int, content: bytes) -> bytes:
-    """Return a proof message of the VDAF draft's ping-pong topology: its type, then its content as a vector."""
+    """Return a proof message of the VDAF draft's ping-pong topology: its type, then its content as a vector.
+
+    Args:
+        kind: Type of the message, one byte.
+        content: Payload of the message.
+    """
     return encode_integer(kind, 1) + encode_vector(content, 4)
 
 
@@ -432,6 +480,9 @@ class VerifyInit(NamedTuple):
     def from_reader(cls, reader: Reader) -> VerifyInit:
         """Read a report for the helper with the leader's proof message.
 
+        Args:
+            reader: Message, at the start of the report; reading moves past it.
+
         Raises:
             ValueError: it is truncated.
         """
@@ -443,7 +494,12 @@ class VerifyInit(NamedTuple):
 
 
 def encode_aggregation_job(task: str, verify_inits: Iterable[VerifyInit]) -> bytes:
-    """Encode an `AggregationJobInitReq` with the first verification key, without parameter, in the batch of a task."""
+    """Encode an `AggregationJobInitReq` with the first verification key, without parameter, in the batch of a task.
+
+    Args:
+        task: Hash of the task, in hexadecimal digits.
+        verify_inits: Reports for the helper, each with the leader's proof message.
+    """
     # 1: type of the extension of a job that names the batch, whose id equals the task's
     extensions = encode_extensions([Extension(1, bytes.fromhex(task))])
     return (
@@ -468,7 +524,14 @@ def parse_aggregation_job(message: bytes, task: str) -> list[VerifyInit]:
 
 
 def derive_job_id(message: bytes) -> str:
-    """Return the id of an aggregation job in a path, derived from its bytes."""
+    """Return the id of an aggregation job in a path, derived from its bytes.
+
+    Args:
+        message: The encoded aggregation job.
+
+    Returns:
+        Base64url text without padding; equal jobs have equal ids.
+    """
     digest = sha256(b"dpcurves aggregation job\n" + message).digest()
     return urlsafe_b64encode(digest[: report_set.ID_SIZE]).decode().rstrip("=")
 
@@ -489,6 +552,9 @@ class VerifyResp(NamedTuple):
     @classmethod
     def from_reader(cls, reader: Reader) -> VerifyResp:
         """Return the helper's answer about one report: a message, or the error for which the report is rejected.
+
+        Args:
+            reader: Message, at the start of the answer; reading moves past it.
 
         Raises:
             ValueError: it is truncated or of another type.
@@ -743,7 +809,15 @@ class TaskConfiguration:
         return encode_vector(INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
 
     def encode_input_share_aad(self, metadata: ReportMetadata, public: bytes) -> bytes:
-        """Encode the associated data of an input share: `InputShareAad`."""
+        """Encode the associated data of an input share: `InputShareAad`.
+
+        Args:
+            metadata: Public metadata of the report.
+            public: Public share of the report.
+
+        Returns:
+            Id and parameters of the task, then metadata and public share.
+        """
         return bytes.fromhex(self.task) + self.to_bytes() + metadata.to_bytes() + encode_vector(public, 4)
 
     def seal_aggregate_share(self, job: CollectionJobRequest, party: int, share: bytes) -> bytes:
@@ -774,7 +848,11 @@ LETTER_INFO = b"dpcurves collection 1" + bytes([Role.COLLECTOR, Role.HELPER])
 
 
 def encode_input_share_info(party: int) -> bytes:
-    """Return the HPKE info of an owner's message to a server."""
+    """Return the HPKE info of an owner's message to a server.
+
+    Args:
+        party: Number of the server, 0 or 1.
+    """
     return VERSION + b" input share" + bytes([Role.CLIENT, AGGREGATORS[party]])
 
 
@@ -895,6 +973,9 @@ def derive_config_id(key: bytes) -> int:
 def parse_config_ids(message: bytes) -> dict[bytes, int]:
     """Return the configuration ids of the public keys in an `HpkeConfigList`, by key; keys of other cipher suites are
     left out.
+
+    Args:
+        message: The encoded list, as a server publishes it.
 
     Raises:
         ValueError: the list is invalid.

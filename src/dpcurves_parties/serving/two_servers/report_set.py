@@ -239,7 +239,12 @@ class ReportSetHash:
         self._hash = sha256(b"dpcurves report set 1\n" + bytes.fromhex(task) + reports.to_bytes(4, "big"))
 
     def add(self, key: bytes, digest: bytes) -> None:
-        """Add the next report's id and digest; ids must rise."""
+        """Add the next report's id and digest; ids must rise.
+
+        Args:
+            key: Id of the report.
+            digest: Digest of the report.
+        """
         self._hash.update(key + digest)
 
     def hexdigest(self) -> str:
@@ -297,7 +302,12 @@ def find_first_id(part: int, bits: int) -> bytes:
 
 
 def hash_part(task: str, some: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return the SHA-256 of a part of a task's reports: ids and digests in rising order of ids."""
+    """Return the SHA-256 of a part of a task's reports: ids and digests in rising order of ids.
+
+    Args:
+        task: Hash of the task, in hexadecimal digits.
+        some: Id and digest of each report of the part.
+    """
     return sha256(b"dpcurves part 1\n" + bytes.fromhex(task) + b"".join(map(b"".join, some))).digest()
 
 
@@ -391,6 +401,12 @@ def intersect_reports(
 def encode_listings(listed: Mapping[int, bytes]) -> bytes:
     """Return listings of parts as bytes: for each part its number, the number of its reports, and their ids and
     digests.
+
+    Args:
+        listed: Listing by number of the part: ids and digests concatenated.
+
+    Returns:
+        Parts in rising order of their numbers.
     """
     head = struct.Struct(">II")
     return b"".join(head.pack(number, len(listing) // RECORD) + listing for number, listing in sorted(listed.items()))
@@ -429,7 +445,11 @@ CUT = "the listing of reports is cut off, or something follows it; use the same 
 
 
 def _parse_listing(some: bytes) -> Listing:
-    """Return the digests of a listing's reports by their ids; of repeated ids the last."""
+    """Return the digests of a listing's reports by their ids; of repeated ids the last.
+
+    Args:
+        some: Ids and digests, concatenated.
+    """
     starts = range(0, len(some), RECORD)
     return {some[start : start + ID_SIZE]: some[start + ID_SIZE : start + RECORD] for start in starts}
 
@@ -501,5 +521,9 @@ class ClosingMessage(NamedTuple):
 
 
 def _parse_optional_hash(name: str) -> str | None:
-    """Return a hash in hexadecimal digits; None if all are zeros."""
+    """Return a hash in hexadecimal digits; None if all are zeros.
+
+    Args:
+        name: Hash as 64 hexadecimal digits.
+    """
     return None if name == NONE else name

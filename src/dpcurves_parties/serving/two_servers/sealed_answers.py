@@ -108,7 +108,11 @@ class AnswerKey:
         try:
             return _encode_base64(report_set.seal_share(packed, load_public_key(self.key), self._encode_info(party)))
         except ValueError:
-            raise ProtocolError("question", "holds no valid key to which the answer can be sealed; ask again") from None
+            raise ProtocolError(
+                "question",
+                "holds no valid key to which the answer can be sealed; send it again with a program of the same "
+                "version",
+            ) from None
 
     def open_answer_share(self, party: int, message: object, key: X25519PrivateKey) -> Answer:
         """SECRET: open a sealed answer share.
@@ -128,7 +132,11 @@ class AnswerKey:
         return _parse_answer_share(party, fields, struct.unpack(f"<{self.question.answer_size}Q", numbers))
 
     def _encode_info(self, party: int) -> bytes:
-        """Return the HPKE context of the sealed answer share of one server (0 or 1): its number, question and nonce."""
+        """Return the HPKE context of the sealed answer share of one server (0 or 1): its number, question and nonce.
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         return _encode_hpke_info(b"half", party, {**self.question.fields, "word": self.nonce})
 
 
@@ -215,6 +223,12 @@ class SealedQuestion:
 
     def open_answer_shares(self, message: bytes) -> tuple[Answer, Answer]:
         """SECRET: decrypt the answer shares of both servers from an answer.
+
+        Args:
+            message: The answer as JSON, with one sealed share of each server.
+
+        Returns:
+            Share of server 0, then share of server 1.
 
         Raises:
             ProtocolError: the answer does not match the question, or a share is invalid, or shares differ in the report
@@ -328,7 +342,11 @@ def _encode_hpke_info(purpose: bytes, party: int, fields: Mapping[str, object]) 
 
 
 def _encode_base64(octets: bytes) -> str:
-    """Return bytes as Base64 text."""
+    """Return bytes as Base64 text.
+
+    Args:
+        octets: Bytes to encode; none give an empty text.
+    """
     return b64encode(octets).decode()
 
 

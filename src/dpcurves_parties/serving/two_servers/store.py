@@ -113,24 +113,43 @@ class TaskStatus(NamedTuple):
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Report set, number of reports and noise commitments, as an object for JSON."""
+        """Report set, number of reports and noise commitments, as an object for JSON.
+
+        Returns:
+            Fields ``set``, ``reports`` and ``commitments``: of server 0, then of server 1; empty before the task is
+            closed.
+        """
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments or ())}
 
 
 def lock_task(connection: Connection, task: str) -> None:
-    """Lock the task's row against other transactions until this one ends. (SQLite has a single writer anyway.)"""
+    """Lock the task's row against other transactions until this one ends. (SQLite has a single writer anyway.)
+
+    Args:
+        connection: Connection in the write transaction.
+        task: Hash of the task, which must have a row.
+    """
     connection.execute(select(TASKS.c.task).where(TASKS.c.task == task).with_for_update()).one()
 
 
 def select_status(connection: Connection, task: str) -> TaskStatus:
-    """Return the state of a task, which must have a row, in the caller's transaction."""
+    """Return the state of a task, which must have a row, in the caller's transaction.
+
+    Args:
+        connection: Connection in the caller's transaction.
+        task: Hash of the task.
+    """
     columns = TASKS.c.state, TASKS.c.reports, TASKS.c.set, TASKS.c.commitments, TASKS.c.attempt
     row = connection.execute(select(*columns).where(TASKS.c.task == task)).one()
     return TaskStatus(TaskState(row.state), row.reports, row.set, _parse_commitments(row.commitments), row.attempt)
 
 
 def _parse_commitments(written: str | None) -> tuple[str, str] | None:
-    """Return the noise commitments of server 0 and server 1 from their stored text; None before the task is closed."""
+    """Return the noise commitments of server 0 and server 1 from their stored text; None before the task is closed.
+
+    Args:
+        written: Both commitments separated by a blank.
+    """
     if written is None:
         return None
     first, second = written.split(" ")
@@ -138,7 +157,13 @@ def _parse_commitments(written: str | None) -> tuple[str, str] | None:
 
 
 def update_task(connection: Connection, task: str, **facts: object) -> None:
-    """Set columns of a task's row, in a transaction that has locked it."""
+    """Set columns of a task's row, in a transaction that has locked it.
+
+    Args:
+        connection: Connection in the write transaction.
+        task: Hash of the task.
+        facts: New values by name of the column.
+    """
     connection.execute(update(TASKS).where(TASKS.c.task == task).values(**facts))
 
 
@@ -273,7 +298,11 @@ class Store:
         query = select(TASKS.c.task).where(TASKS.c.task == task)
 
         def insert_row(connection: Connection) -> None:
-            """Insert the row of the open task, without reports, unless another process has inserted it."""
+            """Insert the row of the open task, without reports, unless another process has inserted it.
+
+            Args:
+                connection: Connection in the write transaction.
+            """
             acquire_lock(connection, task)
             if connection.execute(query).first() is None:
                 connection.execute(insert(TASKS), {"task": task, "state": TaskState.OPEN.value, "reports": 0})
@@ -342,7 +371,14 @@ class Store:
         """Store uploads in one transaction, in their order; return for each the number of new reports, or its error."""
 
         def write_groups(connection: Connection) -> list[int | Exception]:
-            """Store uploads task by task; those that may replace earlier reports are stored singly."""
+            """Store uploads task by task; those that may replace earlier reports are stored singly.
+
+            Args:
+                connection: Connection in the write transaction.
+
+            Returns:
+                An outcome per upload, in order: the number of new reports, or the error that refuses the upload.
+            """
             outcomes: list[int | Exception] = []
             for task, group in groupby(uploads, key=lambda outcome: outcome.task):
                 state = TaskState(connection.execute(_SELECT_STATE, {"of": task}).scalar_one())
@@ -358,10 +394,21 @@ class Store:
         return outcomes
 
     def compute_checksum(self, task: str) -> bytes:
-        """Return the XOR of the hashes of all report ids, by which the DAP draft compares batches; 32 bytes."""
+        """Return the XOR of the hashes of all report ids, by which the DAP draft compares batches; 32 bytes.
+
+        Args:
+            task: Hash of the task.
+
+        Returns:
+            All bytes are zero without reports.
+        """
 
         def xor_id_hashes(connection: Connection) -> int:
-            """Return the XOR of SHA-256 of all report ids as an integer."""
+            """Return the XOR of SHA-256 of all report ids as an integer.
+
+            Args:
+                connection: Connection in a transaction.
+            """
             hashes = (int.from_bytes(sha256(report_id).digest()) for report_id, _ in _iterate_digests(connection, task))
             return reduce(xor, hashes, 0)
 
@@ -373,7 +420,14 @@ class Store:
         return self._database.read_snapshot(lambda connection: int(connection.execute(query).scalar_one()))
 
     def read_listing(self, task: str) -> tuple[TaskStatus, Listing]:
-        """Return the state of the task and all stored reports, as a consistent snapshot."""
+        """Return the state of the task and all stored reports, as a consistent snapshot.
+
+        Args:
+            task: Hash of the task, which must have a row.
+
+        Returns:
+            State, and digests by report id.
+        """
         return self._database.read_snapshot(
             lambda connection: (select_status(connection, task), _select_listing(connection, task))
         )
@@ -383,6 +437,7 @@ class Store:
         """Store the id of a running attempt to close the task. Reports are still accepted.
 
         Args:
+            connection: Supplied by the decorator; callers leave it out.
             task: Hash of the task.
             attempt: Id of the attempt, which a decision must name.
 
@@ -415,6 +470,7 @@ class Store:
         closed.
 
         Args:
+            connection: Supplied by the decorator; callers leave it out.
             task: Hash of the task.
             attempt: Id of the attempt.
         """
@@ -440,6 +496,7 @@ class Store:
         """Return the listing of some parts of the stored reports: ids and digests, in increasing order of ids.
 
         Args:
+            connection: Supplied by the decorator; callers leave it out.
             task: Hash of the task.
             bits: Number of first bits of report ids that select a part.
             parts: Numbers of the parts.
@@ -479,6 +536,7 @@ class Store:
         """Close the task: store the decision on the accepted reports, once, and delete the other reports.
 
         Args:
+            connection: Supplied by the decorator; callers leave it out.
             task: Hash of the task.
             decide: Function of this server's reports and their number that returns the decision.
             attempt: Attempt of this server that decides; None: the peer server decided.
@@ -513,6 +571,7 @@ class Store:
         """Store which reports failed the check, once; return the stored bits, these or earlier ones.
 
         Args:
+            connection: Supplied by the decorator; callers leave it out.
             task: Hash of the task.
             bits: One bit for each report, in the order of ids; 1: it failed.
 
@@ -542,6 +601,7 @@ class Store:
         """Store the hash of an owner's own token. The same token may be stored again, no other one.
 
         Args:
+            connection: Supplied by the decorator; callers leave it out.
             task: Hash of the task.
             owner: Number of the owner.
             token: Hash of the token.
@@ -559,7 +619,15 @@ class Store:
             connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
 
     def find_enrolled_owner(self, task: str, token: str) -> int | None:
-        """Return the owner who enrolled the token with this hash; None if the token is not enrolled."""
+        """Return the owner who enrolled the token with this hash; None if the token is not enrolled.
+
+        Args:
+            task: Hash of the task.
+            token: Hash of the token.
+
+        Returns:
+            Number of the owner.
+        """
         query = select(ENROLLED.c.owner).where(ENROLLED.c.task == task, ENROLLED.c.token == token)
         return self._database.read_snapshot(lambda connection: connection.execute(query).scalar())
 
@@ -575,7 +643,14 @@ class Store:
         query = select(BOUND.c.bound).where(BOUND.c.task == task)
 
         def store_hash(connection: Connection) -> str:
-            """Store the hash in one transaction, unless another request was faster."""
+            """Store the hash in one transaction, unless another request was faster.
+
+            Args:
+                connection: Connection in the write transaction.
+
+            Returns:
+                The stored hash: the new hash, or the hash that the faster request stored.
+            """
             lock_task(connection, task)
             stored_hash = connection.execute(query).scalar()
             if stored_hash is None:
@@ -599,14 +674,26 @@ class Store:
 
     @read_transaction
     def read_shares(self, connection: Connection, task: str) -> dict[bytes, StoredShare]:
-        """SECRET: return all shares, by id."""
+        """SECRET: return all shares, by id.
+
+        Args:
+            connection: Supplied by the decorator; callers leave it out.
+            task: Hash of the task.
+
+        Returns:
+            Stored share by report id.
+        """
         columns = REPORTS.c.id, REPORTS.c.share, REPORTS.c.whole
         rows = connection.execute(select(*columns).where(REPORTS.c.task == task))
         return {row.id: StoredShare(row.share, row.whole) for row in rows}
 
 
 def _analyze(connection: Connection) -> None:
-    """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)"""
+    """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)
+
+    Args:
+        connection: Connection in the write transaction; other databases than PostgreSQL are left alone.
+    """
     if connection.dialect.name == "postgresql":
         for table in (REPORTS, CONTRIBUTIONS):
             connection.exec_driver_sql(f"ANALYZE {table.name}")
@@ -618,7 +705,12 @@ def _group_key(upload: Upload) -> int:
 
 
 def _refuse_uploads(state: TaskState, uploads: Sequence[Upload]) -> list[Exception]:
-    """Return an error for each upload if the task is closed or frozen; an empty list if it is open."""
+    """Return an error for each upload if the task is closed or frozen; an empty list if it is open.
+
+    Args:
+        state: State of the task.
+        uploads: Uploads of owners to the task.
+    """
     if state is TaskState.CLOSED:
         return [NoMoreReports() for _ in uploads]
     return [TaskFrozen() for _ in uploads] if state is TaskState.FROZEN else []
@@ -767,7 +859,12 @@ def _iterate_digests(
 
 
 def _select_listing(connection: Connection, task: str) -> Listing:
-    """Return the digests of all stored reports of a task by their ids."""
+    """Return the digests of all stored reports of a task by their ids.
+
+    Args:
+        connection: Connection in a transaction.
+        task: Hash of the task.
+    """
     rows = connection.execute(select(REPORTS.c.id, REPORTS.c.digest).where(REPORTS.c.task == task))
     return {row.id: row.digest for row in rows}
 
@@ -798,5 +895,10 @@ def _read_dropped_bits(connection: Connection, task: str, size: int) -> bytes | 
 
 
 def _hash_dropped_bits(task: str, bits: bytes) -> bytes:
-    """Return the SHA-256 of a task's flags of failed reports, which is stored behind them."""
+    """Return the SHA-256 of a task's flags of failed reports, which is stored behind them.
+
+    Args:
+        task: Hash of the task, in hexadecimal digits.
+        bits: Packed flags, one bit per report.
+    """
     return sha256(b"dpcurves dropped\n" + bytes.fromhex(task) + bits).digest()

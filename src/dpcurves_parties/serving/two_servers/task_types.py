@@ -58,7 +58,11 @@ class Askable(Protocol):
         """
 
     def answer_size(self, thresholds: Sequence[int]) -> int:
-        """Return the number of values in the response to a question at these thresholds."""
+        """Return the number of values in the response to a question at these thresholds.
+
+        Args:
+            thresholds: Thresholds that the question names; empty for a task of all cells.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +265,12 @@ class Answer:
 
     @property
     def provenance(self) -> dict[str, object]:
-        """Identity of the report set and of the noise, as plain objects."""
+        """Identity of the report set and of the noise, as plain objects.
+
+        Returns:
+            Fields ``set``, ``reports`` and ``commitments``; of a proved answer also ``bound``, the hashes of the
+            noise.
+        """
         bound = {"bound": list(self.noise_hashes)} if self.noise_hashes else {}
         return {"set": self.report_set, "reports": self.reports, "commitments": list(self.commitments), **bound}
 
@@ -285,17 +294,37 @@ class ShareEncoding(Protocol):
         """Size in bytes of a report for one server."""
 
     def share_records(self, rows: IntArray, randomness: Randomness, /) -> list[tuple[bytes, bytes]]:
-        """SECRET: return the shares of each record for server 0 and for server 1, as bytes."""
+        """SECRET: return the shares of each record for server 0 and for server 1, as bytes.
+
+        Args:
+            rows: Records as integers, (records, columns), by the task's columns.
+            randomness: Source of the shares.
+
+        Returns:
+            A pair of shares per record.
+        """
 
     def share_records_with_ids(
         self, rows: IntArray, randomness: Randomness, /
     ) -> list[tuple[bytes, tuple[bytes, bytes]]]:
-        """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1."""
+        """SECRET: return an id for each record, equal at both servers, and shares for server 0 and server 1.
+
+        Args:
+            rows: Records as integers, (records, columns), by the task's columns.
+            randomness: Source of the shares and the ids.
+
+        Returns:
+            For each record its id and the pair of its shares.
+        """
         shares = self.share_records(rows, randomness)
         return [(randomness.random_bytes(ID_SIZE), shares_of_record) for shares_of_record in shares]
 
     def size_for_party(self, party: int) -> int:
-        """Return the bytes of a report for server 0 or server 1; here equal for both."""
+        """Return the bytes of a report for server 0 or server 1; here equal for both.
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         return self.size
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
