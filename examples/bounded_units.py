@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.display.layout import FittedLayout
+from dpcurves.display import FittedLayout
 
 rng = np.random.default_rng(15)
 patients = np.repeat(np.arange(8_000), rng.poisson(3, size=8_000))

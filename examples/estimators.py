@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
+from dpcurves.display import FittedLayout
 from dpcurves.histograms import CellEstimator, DawaEstimator, HierarchyEstimator
 
 rng = np.random.default_rng(36)
@@ -27,7 +28,7 @@ ways = {
     "DAWA": {"estimator": DawaEstimator()},
     "default": {},
 }
-figure, axes = plt.subplots(2, 2, figsize=(10, 9.4), layout="constrained")
+figure, axes = plt.subplots(2, 2, figsize=(10, 9.4), layout=FittedLayout())
 for ax, (name, way) in zip(axes.flat, ways.items(), strict=True):
     with dp.Session({"x": x, "y": y}, budget=loss, adjacency=dp.REPLACE_ONE) as session:
         found = session.ask(dp.Histogram2DQuestion("x", "y", grid, grid, **way), loss)

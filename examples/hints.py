@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.display.layout import FittedLayout
+from dpcurves.display import FittedLayout
 
 rng = np.random.default_rng(19)
 heaped = 5 * rng.integers(0, 21, size=10_000)  # answers that people round to fives

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import dpcurves as dp
-from dpcurves.display.layout import FittedLayout
+from dpcurves.display import FittedLayout
 
 numbers, categories = ["distance", "hour"], ["carrier", "origin"]
 landed = flights.dropna(subset=["arr_delay", "tailnum"]).iloc[::4]

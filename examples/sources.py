@@ -13,7 +13,7 @@ import pandas as pd
 import polars as pl
 
 import dpcurves as dp
-from dpcurves.display.layout import FittedLayout
+from dpcurves.display import FittedLayout
 
 columns = {"age": np.random.default_rng(22).gamma(9, 5, size=5_000)}
 folder = Path(mkdtemp())

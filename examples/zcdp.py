@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dpcurves as dp
-from dpcurves.display.layout import FittedLayout
+from dpcurves.display import FittedLayout
 
 rng = np.random.default_rng(16)
 table = {f"item {number}": rng.normal(number, 3, size=4_000) for number in range(8)}

@@ -618,7 +618,12 @@ def _describe_accounting(
             f"Together the releases lose at most {total} by basic composition; results of one release are counted once."
         )
     own_mechanisms = [
-        f"- {name}: {escape_for_markdown(display.describe_mechanism(privacy.mechanism))}."
+        " ".join(
+            [
+                f"- {name}: {escape_for_markdown(display.describe_mechanism(privacy.mechanism))}.",
+                *display.explain_mechanism(privacy.mechanism),
+            ]
+        )
         for name, privacy in statements.items()
         if privacy.trust != OPEN and not privacy.trust.startswith(ELSEWHERE)
     ]

@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from .arguments import InvalidArgument
 from .curves.result import ReleasedResult
-from .display import SEEDED, BalanceReport, describe_mechanism, describe_trust
+from .display import SEEDED, BalanceReport, describe_mechanism, describe_trust, explain_mechanism
 from .display.text import format_amount
 from .drafts import sweep_drafts, write_whole
 from .foreign_text import escape_for_markdown
@@ -578,7 +578,7 @@ def _describe_trust(answered: Sequence[tuple[str, ReleasedResult]], about: About
 
 
 def _describe_mechanisms(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
-    """Return the mechanism of each result at hand; open if there is none.
+    """Return the mechanisms of each result at hand, with a plain sentence on each; open if there is none.
 
     Args:
         answered: Name and result of each answer at hand.
@@ -586,10 +586,13 @@ def _describe_mechanisms(answered: Sequence[tuple[str, ReleasedResult]]) -> str:
     Returns:
         Markdown list; empty without a result, which leaves the answer open.
     """
-    lines = [
-        f"- {_escape(name)}: {_escape(translate(describe_mechanism(result.privacy.mechanism)))}"
-        for name, result in answered
-    ]
+    lines = []
+    for name, result in answered:
+        mechanism = result.privacy.mechanism
+        sentences = [translate(sentence) for sentence in explain_mechanism(mechanism)]
+        lines.append(
+            f"- {_escape(name)}: {_escape(' '.join([f'{translate(describe_mechanism(mechanism))}.', *sentences]))}"
+        )
     if lines:
         proof = translate("Guarantee and proof stand in the docstring of each mechanism of dpcurves.")
         lines.append(f"\n{proof}")

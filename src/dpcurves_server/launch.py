@@ -35,6 +35,8 @@ from starlette.routing import BaseRoute
 
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.ledger import BudgetExceeded
+from dpcurves.ledger.chain import LedgerBusy
+from dpcurves_parties.serving.database import BUSY
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault
 from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_operator_message
 from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_standalone_context, serve
@@ -101,6 +103,9 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
         status = 409
     if isinstance(error, ServerFault):
         log_operator_message(error.where)
+    elif isinstance(error, LedgerBusy):
+        log_operator_message(error.rule)
+        error, status = ProtocolError("store", BUSY), 503
     return JSONResponse({"error": _replace_surrogates(str(error))}, status)
 
 

@@ -19,6 +19,7 @@ from hashlib import sha256
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.ledger import Account, Amount, Balance, Event, Ledger
+from dpcurves.ledger.chain import LedgerBusy
 from dpcurves.privacy import PrivacyLoss
 
 from .datasets import Dataset, Relation
@@ -122,6 +123,7 @@ def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> N
 
     Raises:
         InvalidArgument: A question was paid meanwhile, so that less remains than is charged.
+        LedgerBusy: Another process writes for too long; the account stays open.
     """
     name = dataset.account.dataset
     ledger = services.archive.ledger
@@ -133,6 +135,8 @@ def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> N
             name, dataset.account.currency.to_loss(remaining.exact), purpose=f"closed: budget raised to {new_limit}",
             request=_closing_request(dataset.account), binding=sha256(b"closed").hexdigest(), units=dataset.units,
         )  # fmt: skip
+    except LedgerBusy:
+        raise
     except InvalidArgument:
         raise InvalidArgument("amount", "a question was paid in this moment; raise the budget again") from None
 

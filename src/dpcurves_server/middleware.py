@@ -21,12 +21,17 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 
+from dpcurves.ledger.chain import limit_wait
+
 LARGEST_REQUEST = 2**22
 """Bytes: the largest request body."""
 LARGEST_FILE = 2**25
 """Bytes: the largest upload of a table."""
 FILES = re.compile("/manage/[^/]+/synthetic")
 """Paths of uploads: the sender is authenticated before the body is read."""
+LOCK_SECONDS = 5
+"""Seconds that a request waits for the database while another process writes, before its sender is told to try again.
+A worker that was halted while it wrote holds the lock until it goes on or ends."""
 NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 """Content security policy of JSON and other files: nothing may be loaded."""
 OF_PAGES = (
@@ -83,7 +88,8 @@ class SecurityMiddleware:
             line, status = refusal
             await JSONResponse({"error": line}, status)(scope, receive, send_with_headers)  # type: ignore[arg-type]
             return
-        await self._app(scope, _limit_body(receive, _body_limit(scope)), send_with_headers)
+        with limit_wait(LOCK_SECONDS):
+            await self._app(scope, _limit_body(receive, _body_limit(scope)), send_with_headers)
 
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -367,3 +367,36 @@ def test_statements_and_legends_of_plots_side_by_side_stay_in_their_columns() ->
     assert note is not None
     for part in (note, panels[0].get_legend()):
         assert part.get_window_extent(renderer).x1 < second
+
+
+@pytest.mark.parametrize(("size", "widest"), [((10, 9.4), 10.0), ((4.2, 8.0), 6.3)])
+def test_planes_with_colour_bars_side_by_side_keep_the_size_of_the_figure_and_their_titles_apart(
+    size: tuple[float, float], widest: float
+) -> None:
+    """A statement reaches below the colour bar of its plane, whose room would else be left free twice."""
+    rng = np.random.default_rng(3)
+    columns = {name: rng.uniform(0, 100, 2000) for name in "xy"}
+    grid = dp.Grid(0, 100, cells=8)
+    result = dp.histogram2d(columns["x"], columns["y"], x_grid=grid, y_grid=grid, epsilon=1, adjacency=dp.REPLACE_ONE)
+    figure = Figure(figsize=size, layout=FittedLayout())
+    panels = list(figure.subplots(2, 2).flat)
+    for ax in panels:
+        result.plot(ax=ax)
+        ax.set_title("cell by cell: cells are off by 5.7 records")
+    figure.draw_without_rendering()
+    width, height = figure.get_size_inches()
+    assert width <= widest
+    assert height == size[1]
+    renderer = figure._get_renderer()  # type: ignore[attr-defined]
+    for ax in panels:
+        assert ax.title.get_window_extent(renderer).x0 >= 0
+        assert ax.get_window_extent().width >= TUNING.panel_width * figure.dpi - 2
+        note = Footnote.from_axes(ax)
+        assert note is not None
+        assert note.get_window_extent(renderer).x1 <= figure.bbox.width
+    for left, right in (panels[:2], panels[2:]):
+        texts = [
+            part.get_window_extent(renderer) for part in (left.title, Footnote.from_axes(left)) if part is not None
+        ]
+        neighbours = [right.title.get_window_extent(renderer), right.yaxis.label.get_window_extent(renderer)]
+        assert all(box.x1 < neighbour.x0 for box, neighbour in zip(texts, neighbours, strict=True))

@@ -465,6 +465,22 @@ def test_a_picture_has_a_line_a_state_over_what_was_released_and_says_who_is_pro
         dp.streams.plot([])
 
 
+def test_a_picture_names_the_states_of_which_next_to_nothing_is_known() -> None:
+    """Two tuples drown in noise, 3,000 do not; without tuples the note is for all states."""
+    pytest.importorskip("matplotlib").use("agg")
+    noise = dp.Randomness.from_key(b"public key of the documentation!", "streams")
+    seeded: dict[str, Any] = {"loss": dp.PrivacyLoss.pure("0.1"), "randomness": noise}
+    crowd = [{"ts": 1, "ap": "a"}] * 3000
+    for tuples, named in (([], "Note: no count"), (crowd, "b: Note: no count")):
+        readings = list(followed(tuples, Counts(STATES, windows=(2,)), **seeded))
+        for window in (None, 2):
+            (note,) = (text.get_text() for text in dp.streams.plot(readings, window=window).texts)
+            assert f"{named} is higher than noise alone may give" in note.replace("\n", " ")
+    exact = list(followed(crowd + [{"ts": 1, "ap": "b"}] * 3000, Counts(STATES)))
+    (note,) = (text.get_text() for text in dp.streams.plot(exact).texts)
+    assert "noise alone" not in note
+
+
 def test_a_file_has_each_step_once_however_often_it_is_written(tmp_path: Path) -> None:
     url, file = f"sqlite:///{tmp_path}/s.db", tmp_path / "out.jsonl"
 

@@ -65,6 +65,8 @@ from .html import (
     render_table_summary,
     summary_facts,
 )
+from .layout import FittedLayout
+from .mechanism_text import explain_mechanism
 from .numerals import (
     LONGEST_WHOLE,
     MOST_LABELLED,
@@ -167,6 +169,7 @@ __all__ = [
     "ColumnWords",
     "CrossedShade",
     "CurveDocument",
+    "FittedLayout",
     "IntervalEnds",
     "LabelColumns",
     "PictureDescription",
@@ -222,6 +225,7 @@ __all__ = [
     "encode_curves",
     "encode_privacy",
     "escape_formula",
+    "explain_mechanism",
     "find_declared_numbers",
     "find_wide_intervals",
     "footer",

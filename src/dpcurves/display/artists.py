@@ -21,7 +21,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.text import Annotation, Text
 from matplotlib.textpath import text_to_path
-from matplotlib.transforms import IdentityTransform
+from matplotlib.transforms import Bbox, IdentityTransform
 
 from ..conversation import PrivacyStatement, select_reader_notes
 from ..translation import Reader, translate
@@ -340,6 +340,16 @@ class Footnote(Annotation):
         self._write(renderer)
         return self.get_text() != before
 
+    def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
+        """Return the box that a layout leaves room for; beside a colour bar it ends at the right edge of the axes.
+
+        The footnote lies below the colour bar, too, whose room would else be left free twice.
+        """
+        box = super().get_tightbbox(renderer)
+        if box is None or not isinstance(self.axes, Axes) or not list_colorbars(self.axes):
+            return box
+        return Bbox.from_extents(box.x0, box.y0, max(box.x0, min(box.x1, self.axes.bbox.x1)), box.y1)
+
     @property
     def height(self) -> float:
         """Height of the footnote in points."""
@@ -354,6 +364,12 @@ def _prefix_names(texts: Mapping[str, Sequence[str]]) -> list[str]:
         texts: Names of curves by text. A text without names is returned unchanged.
     """
     return [f"{', '.join(names)}: {text}" if names else text for text, names in texts.items()]
+
+
+def list_colorbars(ax: Axes) -> list[Axes]:
+    """Return the axes of the colour bars of a plot."""
+    bars = (getattr(artist, "colorbar", None) for artist in (*ax.collections, *ax.images))
+    return [bar.ax for bar in bars if bar is not None]
 
 
 def add_statement(ax: Axes, privacy: PrivacyStatement, name: str | None) -> None:

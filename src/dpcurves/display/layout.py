@@ -36,7 +36,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import Bbox
 
 from ..translation import Reader
-from .artists import Footnote, measure_in
+from .artists import Footnote, list_colorbars, measure_in
 from .numerals import LONGEST_LABEL, break_label, count_columns, cut_middle, distinguish_labels, shorten_entries
 
 if TYPE_CHECKING:
@@ -320,7 +320,9 @@ class FittedLayout(ConstrainedLayoutEngine):
             middle = (box.y0 + box.y1) / 2
             centre = (box.x0 + box.x1) / 2
             columns = 1 if grid is None else grid.get_gridspec().ncols
-            across = 2 * min(centre, width - centre) / columns if columns == 1 else 0.95 * width / columns
+            across = 2 * min(centre, width - centre)
+            if columns > 1:  # neighbours have titles of the same width
+                across = min(across, 0.95 * width / columns)
             upwards = 2 * min(middle, height - middle)
             for text, limit in ((ax.title, across), (ax.xaxis.label, across), (ax.yaxis.label, upwards)):
                 if text.get_text() and text.get_visible():
@@ -453,12 +455,15 @@ class FittedLayout(ConstrainedLayoutEngine):
 
     def _room_right_of(self, ax: Axes, fig: Figure) -> float:
         """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested, or of
-        its column if plots that are the user's stand side by side.
+        its column if plots that are the user's stand side by side, or of its colour bar.
 
         Args:
             ax: The plot.
             fig: The figure.
         """
+        bars = list_colorbars(ax)
+        if bars:  # without their labels, so that the statement never reaches a neighbour
+            return float(max(bar.get_window_extent().x1 for bar in bars) - ax.get_window_extent().x0)
         width = min(fig.bbox.width, self._requested_size[0] * fig.dpi)
         grid = ax.get_subplotspec()
         if grid is not None and Footnote.from_axes(ax) is not None:

@@ -29,6 +29,7 @@ import weakref
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -495,13 +496,14 @@ Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
 """Seconds that a charge waits for other charges before it is refused with nothing written."""
+_WAIT: ContextVar[float] = ContextVar("seconds that a transaction waits for a lock", default=WAIT_SECONDS)
 
 _ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
 
-_BUSY = f"other processes held the lock for {WAIT_SECONDS} seconds, and nothing was written; try again"
+_BUSY = "other processes held the lock for {seconds:g} seconds, and nothing was written; try again"
 _LOCKS = "the disk supports no locks, as some network disks: use a disk of this machine, or PostgreSQL"
 # SQLite reports the same error for a disk without locks and for a lock that another process holds.
-_BUSY_FILE = f"other processes held the lock for {WAIT_SECONDS} seconds, or {_LOCKS}; nothing was written"
+_BUSY_FILE = f"other processes held the lock for {{seconds:g}} seconds, or {_LOCKS}; nothing was written"
 _NO_LOCKS = f"{_LOCKS}; nothing was written"
 _NO_LEDGER = "this database holds no ledger; create one with `dpcurves ledger create`, or correct the URL"
 _BROKEN_RULE = "a row that breaks the ledger's rules was refused, and nothing was written; run `dpcurves ledger verify`"
@@ -584,7 +586,31 @@ class Database:
         except SQLAlchemyError as error:
             message = _describe_error(error, default_message)
         # Raised outside the except block, so that it does not chain the engine's exception, which quotes values.
-        raise InvalidArgument("ledger", f"{self.label}: {message}")
+        kind = LedgerBusy if message in (_BUSY, _BUSY_FILE) else InvalidArgument
+        raise kind("ledger", f"{self.label}: {message.format(seconds=get_wait_seconds())}")
+
+
+class LedgerBusy(InvalidArgument):
+    """Other processes held the database's lock for too long. Nothing was written; the same may be tried again."""
+
+
+def get_wait_seconds() -> float:
+    """Return the seconds that a transaction waits for the lock of a writer: `WAIT_SECONDS` unless limited."""
+    return _WAIT.get()
+
+
+@contextmanager
+def limit_wait(seconds: float) -> Iterator[None]:
+    """Let transactions that begin in this context wait so long for a writer's lock.
+
+    Args:
+        seconds: Seconds, such as those that somebody waits for a page.
+    """
+    token = _WAIT.set(seconds)
+    try:
+        yield
+    finally:
+        _WAIT.reset(token)
 
 
 def acquire_lock(connection: sql.Connection, name: str) -> None:

@@ -429,7 +429,14 @@ def _make_pooled_engine(connect: Connect) -> sql.Engine:
         connect, pool_size=chain.IDLE_CONNECTIONS, max_overflow=chain.MOST_CONNECTIONS - chain.IDLE_CONNECTIONS,
         timeout=chain.WAIT_SECONDS, dialect=_shared_dialect().dialect,
     )  # fmt: skip
-    return _make_engine(pool)
+    engine = _make_engine(pool)
+
+    @sql.event.listens_for(engine, "checkout")
+    def _limit_wait(connection: sqlite3.Connection, *_: object) -> None:
+        """Let an open connection wait for locks as long as this transaction may, not as long as the one before."""
+        connection.execute(f"PRAGMA busy_timeout = {1000 * chain.get_wait_seconds():.0f}")
+
+    return engine
 
 
 @lru_cache(maxsize=64)
@@ -484,7 +491,7 @@ def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connect
     # isolation_level=None: the driver begins no transactions, which would be DEFERRED.
     connection = sqlite3.connect(
         uri,
-        timeout=chain.WAIT_SECONDS,
+        timeout=chain.get_wait_seconds(),
         isolation_level=None,
         check_same_thread=False,
         uri=True,
@@ -541,7 +548,7 @@ _PREPARE = sql.text(
     "SELECT set_config('lock_timeout', :wait, true),"
     # A server may be configured to answer before a commit is on disk; a charge must not.
     " CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
-).bindparams(wait=f"{chain.WAIT_SECONDS}s")
+)
 _ANEW = MappingProxyType({"poolclass": sql.NullPool})
 """No pool: after a fork, two processes would use the same connection."""
 
@@ -599,8 +606,13 @@ class ServerStorage:
         # A writer locks the book first. At this level the following statements see everything that was committed
         # while it waited for the lock; at a stricter level it would be aborted instead.
         write_engine = _make_server_engine(self._url, "READ COMMITTED", pool)
-        sql.event.listen(write_engine, "begin", lambda connection: connection.execute(_PREPARE))
+        sql.event.listen(write_engine, "begin", _prepare_write)
         return chain.Database(f"PostgreSQL database {self._url.database!r}", read_engine, write_engine)
+
+
+def _prepare_write(connection: sql.Connection) -> None:
+    """Limit the wait for locks of a writing transaction of PostgreSQL, and make its commit wait for the disk."""
+    connection.execute(_PREPARE, {"wait": f"{1000 * chain.get_wait_seconds():.0f}ms"})
 
 
 def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:

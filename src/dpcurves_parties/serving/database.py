@@ -18,11 +18,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import BigInteger, Column, Connection, LargeBinary, MetaData, Text
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.ledger.chain import Database, has_tables, make_tables
+from dpcurves.ledger.chain import Database, LedgerBusy, has_tables, make_tables
 from dpcurves.ledger.sqlite import parse_storage_url
 
 from .messages import ProtocolError, ServerFault
 
+BUSY = "busy: another process is writing, and nothing was written; try again in a minute"
+"""What clients are told of a database that another process locks for too long."""
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]  # what runs in a transaction
 Given = ParamSpec("Given")
@@ -80,6 +82,8 @@ class Transactions:
             return transact(work)
         except ProtocolError:
             raise
+        except LedgerBusy as error:
+            raise ServerFault("store", f"{self._who}: {BUSY}" if self._who else BUSY, error.rule, 503) from None
         except InvalidArgument as error:
             if error.argument != "ledger":
                 raise

@@ -77,16 +77,17 @@ def parse_refusal(message: bytes, default: str) -> str:
 
 
 class ServerFault(ProtocolError):
-    """A fault of the server itself (status 500). Clients receive the error; the log also has its location.
+    """A fault of the server itself. Clients receive the error; the log also has its location.
 
     Args:
         argument: Argument of the error, which clients receive.
         rule: What went wrong and what to do, which clients receive.
         where: What went wrong and where, for the log alone.
+        status: The HTTP status code: 503 if the same request may be sent again, else 500.
     """
 
-    def __init__(self, argument: str, rule: str, where: str) -> None:
-        super().__init__(argument, rule, 500)
+    def __init__(self, argument: str, rule: str, where: str, status: int = 500) -> None:
+        super().__init__(argument, rule, status)
         self.where = where
 
     @classmethod

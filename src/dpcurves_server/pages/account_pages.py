@@ -15,6 +15,7 @@ from fastapi.responses import RedirectResponse
 
 from dpcurves.arguments import ArgumentError
 from dpcurves.ledger import AllowanceBalance, AllowanceRule, Balance
+from dpcurves.ledger.chain import LedgerBusy
 from dpcurves_parties.serving.messages import ProtocolError
 
 from ..authentication import COOKIE
@@ -284,7 +285,7 @@ def add_model(visit: Visit) -> Response:
     text = visit.form_value("model")
     try:
         visit.services.models.add(visit.principal, visit.path_params["project"], text)
-    except ProtocolError:
+    except (ProtocolError, LedgerBusy):
         raise
     except ArgumentError as error:
         return show_project(visit, wrong_model=text, error=f"Model in JSON: {error.rule}", status=400)
@@ -497,7 +498,7 @@ def upload_table(visit: Visit) -> Response:
             visit.principal, dataset, visit.file, visit.form_value("statement"),
             despite_equal_rows=visit.form_value(DESPITE) == "yes",
         )  # fmt: skip
-    except ProtocolError:
+    except (ProtocolError, LedgerBusy):
         raise
     except ArgumentError as error:
         return show_managed(visit, capitalize_rule(error), visit.form_value("statement"))
@@ -528,7 +529,7 @@ def verify_log(visit: Visit) -> Response:
     require(visit.principal, Right.AUDIT)
     try:
         result = visit.services.audit.verify(visit.principal, head or None)
-    except ProtocolError:
+    except (ProtocolError, LedgerBusy):
         raise
     except ValueError as error:
         return show_audit(visit, changed=str(error), head=head)

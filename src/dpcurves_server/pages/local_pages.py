@@ -19,6 +19,7 @@ from dpcurves.cli.table_digest import find_change
 from dpcurves.curves import CDF
 from dpcurves.data import Categories, Category
 from dpcurves.ledger import Currency
+from dpcurves.ledger.chain import LedgerBusy
 from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
 from dpcurves.publication import PAGE, publish
@@ -171,7 +172,7 @@ def register(visit: Visit) -> Response:
     try:
         register_table(visit.services, table, _parse_facts(visit, table))
         find_change(table.files, table.ledger_url, table.name)  # stores the digest that later starts compare
-    except ProtocolError:
+    except (ProtocolError, LedgerBusy):
         raise
     except ArgumentError as error:
         return _render_set_up(visit, error, 400)
@@ -445,7 +446,7 @@ def change_columns(visit: Visit) -> Response:
                 MACHINE, dataset.account, source, columns, name=dataset.name, relation=Relation.SAME_PEOPLE,
                 units=dataset.units,
             )  # fmt: skip
-    except ProtocolError:
+    except (ProtocolError, LedgerBusy):
         raise
     except ArgumentError as error:
         return _render_set_up(visit, error, 400)
@@ -491,7 +492,7 @@ def change_budget(visit: Visit) -> Response:
         if not visit.form_value("agreed"):
             raise InvalidArgument("agreed", "tick the box if the people in the table may lose that much")
         raise_budget(visit.services, _table(visit), limit)
-    except ProtocolError:
+    except (ProtocolError, LedgerBusy):
         raise
     except ArgumentError as error:
         return _render_budget(visit, error, 400)

@@ -19,8 +19,11 @@ from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.curves.question_code import write_loss_code, write_question_code
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.view import View, find_view
+from dpcurves.ledger.chain import LedgerBusy
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.messages import ProtocolError
+from dpcurves_parties.serving.database import BUSY
+from dpcurves_parties.serving.messages import ProtocolError, ServerFault
+from dpcurves_parties.serving.monitoring import log_operator_message
 
 from ..dataset_views import VIEW, declare_view_columns, list_form_columns, require_view_of_columns
 from ..form_errors import FormError, describe_form_error
@@ -177,7 +180,8 @@ def submit_form(visit: Visit) -> Response:
         visit: Request of a signed-in person, with the form's fields.
 
     Returns:
-        Redirection to the asked question; the form with the plan; or the form with the error, with status 400.
+        Redirection to the asked question; the form with the plan; or the form with the error, with status 400, or 503
+        if the database is busy.
     """
     project, form = _find_project_and_form(visit)
     try:
@@ -187,12 +191,22 @@ def submit_form(visit: Visit) -> Response:
         if visit.form_value(DO) == "ask" and visit.form_value(SEEN) in ("", _format_plan(question_plan)):
             question = visit.services.questions.ask(visit.principal, project.name, question_json, loss)
             return redirect_to("questions", question.id)
+    except ServerFault as fault:
+        if fault.status != 503:
+            raise
+        log_operator_message(fault.where)
+        error: ArgumentError = fault
+        status = 503  # another process holds the database: what was typed can be sent again
     except ProtocolError:
         raise
-    except ArgumentError as error:
-        form_error = _form_error(visit, form, error, visit.form)
-        return _render_form(visit, visit.form, question_plan=None, error=form_error, status=400)
-    return _render_form(visit, visit.form, question_plan=question_plan, error=None)
+    except LedgerBusy:
+        error, status = ProtocolError("store", BUSY), 503
+    except ArgumentError as refusal:
+        error, status = refusal, 400
+    else:
+        return _render_form(visit, visit.form, question_plan=question_plan, error=None)
+    form_error = _form_error(visit, form, error, visit.form)
+    return _render_form(visit, visit.form, question_plan=None, error=form_error, status=status)
 
 
 def show_plan(visit: Visit) -> Response:
@@ -210,7 +224,7 @@ def show_plan(visit: Visit) -> Response:
         question_json, loss = _parse_form(visit, project, form, visit.form)
         row_share = _find_row_share(visit.form)
         question_plan = visit.services.questions.plan(visit.principal, project.name, question_json, loss, row_share)
-    except ProtocolError:
+    except (ProtocolError, LedgerBusy):
         raise
     except ArgumentError as error:
         is_reported = _is_complete(visit, project, form)

@@ -24,7 +24,10 @@ from starlette.routing import Route as StarletteRoute
 
 from dpcurves.arguments import ArgumentError
 from dpcurves.display import headless_axes, svg_text
+from dpcurves.ledger.chain import LedgerBusy
+from dpcurves_parties.serving.database import BUSY
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault
+from dpcurves_parties.serving.monitoring import log_operator_message
 from dpcurves_parties.serving.task_app import read_body
 
 from ..authentication import client_address
@@ -308,10 +311,17 @@ def _respond(
         if page.method == "POST":
             visit.require_csrf_token()
         return page.handler(visit)
-    except ServerFault:
-        raise
-    except ArgumentError as error:
-        return show_refused(visit, account_pages.REFUSABLE.get(page.path) if page.method == "POST" else None, error)
+    except ServerFault as fault:
+        if fault.status != 503:
+            raise
+        log_operator_message(fault.where)
+        error: ArgumentError = fault
+    except LedgerBusy as busy:
+        log_operator_message(busy.rule)
+        error = ProtocolError("store", BUSY, 503)
+    except ArgumentError as refusal:
+        error = refusal
+    return show_refused(visit, account_pages.REFUSABLE.get(page.path) if page.method == "POST" else None, error)
 
 
 async def _serve_static(request: Request) -> Response:

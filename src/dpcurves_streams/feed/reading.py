@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 KINDS = ("uncounted", "drift")
 """Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift."""
+NOISE_ALONE = "no count is higher than noise alone may give: each may be 0"
+"""Note of a picture on a state of which next to nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +179,8 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
 
     Without `window`, the lines are the estimated counts of steps (or running totals), over points of the released noisy
     values. If at most 4 lines are drawn, each has 95 % intervals, which account for the privacy noise only. Triangles
-    mark steps in which an event of the question has happened.
+    mark steps in which an event of the question has happened. A note names states without a count above what noise
+    alone may give, at 95 % for all counts together.
 
     Args:
         readings: The released steps to draw, in order, as `follow` yields them; at least one.
@@ -206,7 +209,8 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     values = np.array([reading.values for reading in steps], dtype=np.float64)
     is_released = window is None and values.shape == lines.shape
     events = np.array([_has_any_event(reading) for reading in steps])
-    bounds = _interval_bounds(steps, window) if len(names) <= 4 else []  # more intervals would hide each other
+    bounds = _interval_bounds(steps, window, LEVEL) if len(names) <= 4 else []  # more would hide each other
+    may_be_empty = _find_states_of_noise(steps, window)
     from matplotlib import dates
 
     from dpcurves.display.artists import add_statement
@@ -233,7 +237,8 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
             )
         ax.plot(times, line, style.dash, color=style.color, label=format_legend_label(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
-        add_statement(ax, steps[-1].privacy, name)
+        privacy = steps[-1].privacy
+        add_statement(ax, privacy.with_notes(NOISE_ALONE) if may_be_empty[key] else privacy, name)
     date_module: Any = dates
     ax.xaxis.set_major_formatter(date_module.ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlabel("start of the step (UTC)")
@@ -242,12 +247,28 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     return set_title(ax, f"{_describe_quantity(first, window)} of {first.stream}") if is_new else ax
 
 
-def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> list[Interval]:
-    """Return 95 % intervals of the counts, or of sums over a window, of all steps.
+def _find_states_of_noise(readings: Sequence[StepReading], window: int | None) -> BoolArray:
+    """Return a mask (keys,): True for each state whose simultaneous intervals of all steps include 0.
+
+    The Bonferroni correction is for the number of states and steps. Without intervals nothing is True.
 
     Args:
         readings: The steps, at least one.
         window: Width of the window in steps; None: counts.
+    """
+    keys = len(readings[0].states)
+    intervals = _interval_bounds(readings, window, 1 - (1 - LEVEL) / (keys * len(readings)))
+    highest_bound = np.max(intervals[0][0], axis=0) if intervals else np.ones(keys)
+    return np.asarray(highest_bound <= 0, dtype=np.bool_)
+
+
+def _interval_bounds(readings: Sequence[StepReading], window: int | None, level: float) -> list[Interval]:
+    """Return intervals of the counts, or of sums over a window, of all steps.
+
+    Args:
+        readings: The steps, at least one.
+        window: Width of the window in steps; None: counts.
+        level: Confidence level of each interval.
 
     Returns:
         A list with one pair of arrays, lower and upper bounds, (steps, keys) each; an empty list if the mechanism has
@@ -256,7 +277,7 @@ def _interval_bounds(readings: Sequence[StepReading], window: int | None) -> lis
     if not readings[0].reading.has_intervals:
         return []
     intervals = [
-        step.reading.interval(LEVEL) if window is None else step.reading.window_interval(window, LEVEL)
+        step.reading.interval(level) if window is None else step.reading.window_interval(window, level)
         for step in readings
     ]
     return [(np.array([low for low, _ in intervals]), np.array([high for _, high in intervals]))]
