@@ -625,7 +625,7 @@ SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "transcript": 7.0, "
 """Processor seconds of a search, by sampler: the result does not depend on the load of the machine."""
 QUICK_SECONDS = MappingProxyType({"noise": 0.4, "mechanism": 1.0, "transcript": 0.6, "json": 0.6, "ledger": 0.6})
 """Processor seconds of a search in a quick audit, by sampler."""
-QUICK_EXACT_FRACTION = 0.5
+QUICK_EXACT_FRACTION = 0.3
 """Fraction of these seconds for noise whose exact loss is printed too: samples show faults of samplers alone."""
 QUICK_QUESTIONS = (
     "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "partition selection",
