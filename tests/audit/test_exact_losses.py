@@ -4,6 +4,8 @@ distributions agree with draws."""
 from __future__ import annotations
 
 import ast
+import inspect
+import textwrap
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -248,6 +250,19 @@ def test_noise_that_is_drawn_once_for_several_values_loses_everything(
     (item,) = select(word)
     assert not item.exceeds_claim(item.find_largest())
     monkeypatch.setattr(module, "sample_noise", repeat_first_draw(module.sample_noise))
+    assert item.find_largest() == inf
+
+
+@pytest.mark.parametrize("fault", ["noises.clip(-3)", "noises * (sums != 0)"])
+def test_noise_that_is_clipped_or_left_out_of_empty_cells_loses_everything(
+    monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """Zeros in the place of noise do not show either; large numbers of both signs do."""
+    (item,) = select("noise of a histogram of units: epsilon 1, add-remove")
+    source = inspect.getsource(linear.LinearMechanism.run).replace("noises.tolist()", f"({fault}).tolist()")
+    faulty: dict[str, Any] = {}
+    exec(textwrap.dedent(source), vars(linear), faulty)
+    monkeypatch.setattr(linear.LinearMechanism, "run", faulty["run"])
     assert item.find_largest() == inf
 
 
