@@ -57,7 +57,17 @@ from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .questions import COLUMN, UNIT
 from .response_losses import find_answers_loss, find_report_distribution, find_shares_epsilon
 from .targets import EDGES, GRID_CELLS, LazyTreeSampler, MechanismSampler, NoiseSampler, SitesSampler
-from .traced_draws import ORDERS, UNUSED, ChoicePath, ReplacedDraws, Table, TracedRelease, compare_releases, find_tails
+from .traced_draws import (
+    ORDERS,
+    PLANTED,
+    UNUSED,
+    ChoicePath,
+    ReplacedDraws,
+    Table,
+    TracedRelease,
+    compare_releases,
+    find_tails,
+)
 from .traced_losses import (
     find_two_servers_loss,
     list_other_losses,
@@ -402,17 +412,18 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     axes = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     noises: list[Noise] = []
 
-    def draw_zeros(noise: Noise, size: int, randomness: Randomness) -> Table:
-        """Return zeros in the place of noise, and record its distribution."""
+    def draw_planted(noise: Noise, size: int, randomness: Randomness) -> Table:
+        """Return planted numbers in the place of noise, and record its distribution."""
+        drawn = len(noises)
         noises.extend([noise] * size)
-        return np.zeros(size, dtype=np.int64)
+        return PLANTED * np.arange(drawn + 1, drawn + size + 1)
 
-    tree = mechanisms.LazyTree(noise_sampler=draw_zeros)
+    tree = mechanisms.LazyTree(noise_sampler=draw_planted)
     query = queries.PrefixQuery(axes, tuple(range(1, GRID_CELLS + 1)))
     plan = tree.plan(query, claim, make_adjacency(neighbours))
 
     def find_blocks(table: Table) -> list[NoisyBlock]:
-        """Return the exact sums of all stored blocks, and the noise of each."""
+        """Return the exact sums of all stored blocks, and the noise of each; nothing if blocks share noise."""
         below = [0, *accumulate(table[:-1].tolist())]
         stored: list[int] = []
 
@@ -426,10 +437,17 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 
         noises.clear()
         tree.answer(lambda edges: [*(below[edge] for edge in edges), int(table[-1])], plan, Memory(), UNUSED)
-        return [([value], noise) for value, noise in zip(stored, noises, strict=True)]
+        exact = [value - PLANTED * number for number, value in enumerate(stored, start=1)]
+        if len(noises) != len(stored) or max(map(abs, exact)) > table.sum():
+            return []  # a block has the noise of another one
+        return [([value], noise) for value, noise in zip(exact, noises, strict=True)]
+
+    def find_loss(left: list[NoisyBlock], right: list[NoisyBlock]) -> float:
+        """Return the loss of two lists of blocks; infinite if some lack noise of their own."""
+        return add_losses(left, right, claim) if left and right else inf
 
     pairs = list_tables(GRID_CELLS, neighbours)
-    return max(add_losses(find_blocks(left), find_blocks(right), claim) for left, right in pairs)
+    return max(find_loss(find_blocks(left), find_blocks(right)) for left, right in pairs)
 
 
 # Choices: probabilities of all outcomes.

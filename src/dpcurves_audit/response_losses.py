@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from functools import cache
@@ -136,6 +136,11 @@ class ReportPath(ChoicePath):
             return slots[0]
 
         source = Randomness(self.list_bytes, is_seeded=False)
+
+        def choose_from_source(sample: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
+            """Return a function that chooses only in the place of draws from the system: others are no noise."""
+            return lambda *arguments: (choose if arguments[-1] is source else sample)(*arguments)
+
         replacements: list[tuple[Any, str, Any]] = [
             (Randomness, "from_system", lambda: source),
             (Randomness, "expand", lambda randomness: randomness),
@@ -143,7 +148,7 @@ class ReportPath(ChoicePath):
             (device.StochasticRounding, "round_cells", round_cells),
             (device, "find_slot", find_slot_once),
             *(
-                (randomiser, name, getattr(self, name))
+                (randomiser, name, choose_from_source(getattr(randomiser, name), getattr(self, name)))
                 for name in ("sample_bernoulli", "sample_bernoulli_rows", "sample_uniform", "sample_uniform_sets")
             ),
         ]

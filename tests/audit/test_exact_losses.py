@@ -36,6 +36,7 @@ from dpcurves_audit.cli import _is_in_quick_audit
 from dpcurves_audit.exact_losses import ExactLoss, add_losses, list_exact_losses
 from dpcurves_audit.targets import list_targets
 from dpcurves_local.responses import randomiser
+from dpcurves_local.task import PublicCoinResponses
 from dpcurves_local.trust import build_randomisers
 from dpcurves_parties.pairs import mechanisms as pair_mechanisms
 from dpcurves_parties.pairs import release as pair_release
@@ -278,6 +279,17 @@ def test_the_noise_of_one_server_alone_keeps_to_the_claim_and_half_of_it_does_no
     assert item.find_largest() == pytest.approx(2, abs=1e-5)
 
 
+def test_blocks_of_a_tree_that_share_a_draw_lose_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    (item,) = select("blocks of a tree on demand: epsilon 1, add-remove")
+
+    def make_tree(noise_sampler: Callable[..., Any]) -> lazy_tree.LazyTree:
+        """Return a tree with one draw for all new blocks."""
+        return lazy_tree.LazyTree(lambda noise, size, source: np.repeat(noise_sampler(noise, 1, source), size))
+
+    monkeypatch.setattr(exact_losses.mechanisms, "LazyTree", make_tree)
+    assert item.find_largest() == inf
+
+
 def test_half_of_the_noise_of_sites_exceeds_their_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = [target for target in list_targets() if target.name == "sites, cells: rho 0.1, add-remove"]
     item = next(iter(list_exact_losses(targets, quick=True)))
@@ -357,6 +369,8 @@ def forget_plans() -> None:
          lambda _: lambda response, answers, index, source: randomiser.compute_parity(answers & index), REPORTS[:1]),
         (randomiser, "set_true_bits", lambda fill: lambda rows, answers, bits: fill(rows, answers, bits | True),
          ["unary of 5"]),
+        (PublicCoinResponses, "randomize_slots",
+         lambda draw: lambda *arguments: draw(*arguments[:-1], Randomness.from_seed(1)), REPORTS[:1]),
         (noise_circuits, "bound_exp_neg_above", lambda bound: lambda epsilon: bound(2 * epsilon),
          ["pairs, answers on coll"]),
         (pair_release, "random_input_widths", lambda _: lambda response: {"coins_0": 0}, ["pairs, answers on coll"]),
