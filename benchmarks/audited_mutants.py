@@ -1,4 +1,4 @@
-"""Mutants of this package for trials of the auditor: wrong scales, sensitivities, rounding, caps, seeds and thresholds.
+"""Mutants of this package for trials of the auditor: scales, sensitivities, rounding, caps, seeds, names and steps.
 
 Each is one line of the source that is replaced in a copy, and the releases of `dpcurves audit self --quick` that it
 concerns: these are audited with the time and the samples that the whole quick audit gives them.
@@ -205,6 +205,91 @@ MUTANTS = (
         'hmac.digest(secret, name.encode(), "sha256")',
         'hmac.digest(secret, b"", "sha256")',
         "followed stream,two questions,two servers",
+    ),
+    Mutant(
+        "noisy counts are clipped near the exact ones",
+        LINEAR,
+        "noisy.extend(map(add, sums.tolist(), noises.tolist()))",
+        "noisy.extend((sums + noises.clip(-3)).tolist())",
+        "flat histogram",
+    ),
+    Mutant(
+        "empty cells get no noise",
+        LINEAR,
+        "noises = sample_noise(noise, sums.size, randomness)",
+        "noises = sample_noise(noise, sums.size, randomness) * (sums != 0)",
+        "cdf: epsilon,calibration",
+    ),
+    Mutant(
+        "new blocks of a tree on demand share one draw",
+        "dpcurves/mechanisms/lazy_tree.py",
+        "noise for name, noise in zip(blocks, noises, strict=True)",
+        "noises[0] for name in blocks",
+        "tree on demand",
+    ),
+    Mutant(
+        "noise from a seed that is the number of sums",
+        LINEAR,
+        "noises = sample_noise(noise, sums.size, randomness)",
+        "noises = sample_noise(noise, sums.size, type(randomness).from_seed(sums.size))",
+        "cdf: epsilon,calibration",
+    ),
+    Mutant(
+        "thresholds are measured from the least exact sum",
+        THRESHOLDS,
+        "return [int(total) - threshold for",
+        "return [int(total) - int(min(sums)) - threshold for",
+        "sparse vector",
+    ),
+    Mutant(
+        "categories are selected by their exact counts",
+        SELECTION,
+        "np.flatnonzero(noisy > noise.threshold)",
+        "np.flatnonzero(table[:, 1].astype(np.int64) > 1)",
+        "name search",
+    ),
+    Mutant(
+        "two servers name the noise of a block by its level alone",
+        "dpcurves_parties/serving/noise_key.py",
+        'name = f"noise path {facts} {block[0]} {block[1]}"',
+        'name = f"noise path {facts} {block[0]}"',
+        "two servers",
+    ),
+    Mutant(
+        "the true bit is always set",
+        RANDOMISER,
+        "sample_bernoulli(ONE_PROBABILITY // 2, people, randomness)",
+        "np.ones(people, dtype=np.bool_)",
+        "unary of",
+    ),
+    Mutant(
+        "public coins decide the noise too",
+        "dpcurves_local/task.py",
+        "source = randomness.expand()",
+        "source = Randomness.from_seed(int(names.sum()))",
+        "public coins",
+    ),
+    Mutant(
+        "a pair's random bits are those of the first party",
+        "dpcurves_parties/pairs/mechanisms.py",
+        "(getattr(first, name) ^ getattr(second, name)).to_bits()",
+        "(getattr(first, name) ^ getattr(first, name)).to_bits()",
+        "pairs",
+    ),
+    Mutant(
+        "a node of a stream has the noise of the step before",
+        "dpcurves_streams/mechanisms/hierarchy.py",
+        "noise = sample_noise(distribution.levels[0].noise, distribution.cells, randomness)",
+        "noise = sample_noise(distribution.levels[0].noise, distribution.cells, "
+        "type(randomness).from_key(bytes(range(32)), str(time_step // 2)))",
+        "stream, each step",
+    ),
+    Mutant(
+        "the sensitivity of a median decays nine times as fast with distance",
+        "dpcurves/mechanisms/smooth_sensitivity.py",
+        "rule.noise_scale(median_sensitivity(counts, rule.beta)) / 2",
+        "rule.noise_scale(median_sensitivity(counts, 9 * rule.beta)) / 2",
+        "median",
     ),
 )
 

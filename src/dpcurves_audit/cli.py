@@ -625,6 +625,8 @@ SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "transcript": 7.0, "
 """Processor seconds of a search, by sampler: the result does not depend on the load of the machine."""
 QUICK_SECONDS = MappingProxyType({"noise": 0.4, "mechanism": 1.0, "transcript": 0.6, "json": 0.6, "ledger": 0.6})
 """Processor seconds of a search in a quick audit, by sampler."""
+QUICK_EXACT_FRACTION = MappingProxyType({"noise": 0.3, "mechanism": 0.3})
+"""Fraction of these seconds where the exact loss is printed too: samples show faults of samplers alone."""
 QUICK_QUESTIONS = (
     "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "partition selection",
     "curve of any range", "learned scorer", "competing risks",
@@ -665,8 +667,7 @@ def audit_target(target: AuditTarget, confidence: float, effort: float, *, quick
     search = Search(
         target.sampler, family, claim, confidence, max_samples, confirm_twice=True, clock=read_processor_clock
     )
-    # Half of the seconds where the exact loss is printed too: samples show faults of samplers alone.
-    fraction = 0.5 if quick and has_exact_loss(target) else 1.0
+    fraction = QUICK_EXACT_FRACTION.get(target.kind, 1.0) if quick and has_exact_loss(target) else 1.0
     return search.run(limits[target.kind] * effort * fraction)
 
 

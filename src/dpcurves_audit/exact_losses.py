@@ -6,7 +6,8 @@ wrong by a factor of two can stay below both. Here the loss of each pair of neig
 - *Noisy sums*: what the mechanism releases with its draws replaced by zeros (`traced_draws`), and the noise that it
   drew for each sum. Discrete Laplace noise of scale b loses ``|shift| / b``, discrete Gaussian noise with parameter v
   loses rho ``shift**2 / (2 * v)``, and independent noises add up.
-- *Sums of sites*: the distribution of the sum of the Gaussian shares that the honest sites draw.
+- *Sums of sites*: the distribution of the sum of the shares that the honest sites draw.
+- *Reports of people, answers of pairs*: see `response_losses`.
 - *Choices*: the probability of each outcome of `run`, for all tables of up to three records. Draws are replaced by a
   walk through all choices, or, for the sparse vector technique, by a sum over the common noise.
 - *Medians, areas, streams, partition selection, two servers*: see `traced_losses`.
@@ -37,13 +38,36 @@ from dpcurves.noise import discrete_gaussian
 from dpcurves.noise.randomness import InProcessMemory, Randomness
 from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.queries import ThresholdComparison
+from dpcurves_sites import shares
 
 from . import neighbouring_datasets as families
-from .deployments import ADD_REMOVE, HALF_RHO, ONE, REPLACE_ONE, AuditTarget, StreamSampler, TwoServersSampler
-from .neighbouring_datasets import NeighbouringDatasets
+from .deployments import (
+    ADD_REMOVE,
+    HALF_RHO,
+    ONE,
+    REPLACE_ONE,
+    AuditTarget,
+    PairAnswersSampler,
+    ReportSampler,
+    ResponseSampler,
+    StreamSampler,
+    TwoServersSampler,
+)
+from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .questions import COLUMN, UNIT
+from .response_losses import find_answers_loss, find_report_distribution, find_shares_epsilon
 from .targets import EDGES, GRID_CELLS, LazyTreeSampler, MechanismSampler, NoiseSampler, SitesSampler
-from .traced_draws import ORDERS, UNUSED, ChoicePath, ReplacedDraws, Table, TracedRelease, compare_releases, find_tails
+from .traced_draws import (
+    ORDERS,
+    PLANTED,
+    UNUSED,
+    ChoicePath,
+    ReplacedDraws,
+    Table,
+    TracedRelease,
+    compare_releases,
+    find_tails,
+)
 from .traced_losses import (
     find_two_servers_loss,
     list_other_losses,
@@ -94,16 +118,9 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
     A quick audit of noisy sums has the first `QUICK_PAIRS` pairs of each family.
     """
     for target in targets:
-        if has_noisy_sums(target):
-            family = target.family.take_first(QUICK_PAIRS) if quick else target.family
-            yield ExactLoss(target.name, target.loss, partial(_find_sums_loss, target.sampler, family, target.loss))
-        elif isinstance(target.sampler, SitesSampler) and target.loss.epsilon is None:
-            family = target.family.take_first(QUICK_PAIRS) if quick else target.family
-            yield ExactLoss(target.name, target.loss, partial(_find_sites_loss, target.sampler, family))
-        elif isinstance(target.sampler, TwoServersSampler):
-            family = target.family.take_first(QUICK_PAIRS) if quick else target.family
-            find = partial(find_two_servers_loss, target.sampler, family, target.loss)
-            yield ExactLoss(target.name, target.loss, find)
+        find_loss = _choose_target_loss(target, quick=quick)
+        if find_loss is not None:
+            yield ExactLoss(target.name, target.loss, find_loss)
     for loss in (ONE, HALF_RHO):
         for neighbours in (ADD_REMOVE, REPLACE_ONE):
             setting = f"{loss}, {neighbours.value}"
@@ -125,6 +142,33 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
         yield from (ExactLoss(*item) for item in list_other_losses(neighbours))
 
 
+QUICK_PAIRS = 8
+"""Pairs of neighbours in a quick audit: for noisy sums, opening their tables takes nearly all of its time."""
+
+
+def _choose_target_loss(target: AuditTarget, *, quick: bool) -> Callable[[], float] | None:
+    """Return the function that computes the exact loss of a target itself; None if there is none.
+
+    Args:
+        target: The target.
+        quick: Whether `QUICK_PAIRS` pairs are enough.
+    """
+    sampler, claim = target.sampler, target.loss
+    family = target.family.take_first(QUICK_PAIRS) if quick else target.family
+    if has_noisy_sums(target):
+        return partial(_find_sums_loss, sampler, family, claim)
+    match sampler:
+        case SitesSampler():
+            return partial(_find_shares_loss if claim.epsilon is not None else _find_sites_loss, sampler, family)
+        case ResponseSampler() | ReportSampler():
+            pairs = target.family.pairs
+            step = ceil(len(pairs) / QUICK_PAIRS) if quick else 1
+            return partial(_find_reports_loss, sampler, pairs[::step], claim)
+        case TwoServersSampler():
+            return partial(find_two_servers_loss, sampler, family, claim)
+    return partial(find_answers_loss, sampler, family) if type(sampler) is PairAnswersSampler else None
+
+
 def has_noisy_sums(target: AuditTarget) -> bool:
     """Return whether a target releases exact sums plus independent noise, so that its loss is known in closed form.
 
@@ -136,12 +180,18 @@ def has_noisy_sums(target: AuditTarget) -> bool:
 def has_exact_loss(target: AuditTarget) -> bool:
     """Return whether an exact loss covers the mechanism of a target: samples then show faults of samplers alone."""
     return has_noisy_sums(target) or isinstance(
-        target.sampler, (MechanismSampler, LazyTreeSampler, StreamSampler, TwoServersSampler)
+        target.sampler,
+        (
+            LazyTreeSampler,
+            MechanismSampler,
+            PairAnswersSampler,
+            ReportSampler,
+            ResponseSampler,
+            SitesSampler,
+            StreamSampler,
+            TwoServersSampler,
+        ),
     )
-
-
-QUICK_PAIRS = 8
-"""Pairs of neighbours of noisy sums in a quick audit: opening their tables takes nearly all of its time."""
 
 
 def _list_more_sums(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
@@ -258,6 +308,71 @@ def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> flo
     return largest
 
 
+def _find_shares_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
+    """Return the largest epsilon of sums with the Polya shares of the honest sites.
+
+    Args:
+        sampler: Sums of several sites, with their trust model.
+        family: Neighbouring data sets.
+    """
+
+    @cache
+    def find_epsilon(noise: Noise, shift: int) -> float:
+        """Return the epsilon of a sum that is moved by `shift`."""
+        return find_shares_epsilon(list_polya_shares(sampler.model, noise), shift)
+
+    def find_loss(pair: NeighbourPair) -> float:
+        """Return the epsilon of all sums of a pair of data sets, which have independent noise."""
+        (plan, left), (_, right) = (sampler.plan_and_tabulate(data) for data in (pair.left, pair.right))
+        blocks = [compute_exact_sums(sampler.query.reorder_table(table), plan.distribution) for table in (left, right)]
+        return sum(
+            find_epsilon(noise, abs(int(shift)))
+            for (sums, noise), (others, _) in zip(*blocks, strict=True)
+            for shift in np.asarray(sums) - np.asarray(others)
+            if shift
+        )
+
+    return max(map(find_loss, family.pairs))
+
+
+def list_polya_shares(model: Any, noise: Noise) -> list[tuple[Fraction, Fraction]]:
+    """Return the scale and shape of the Polya shares that the honest sites draw for one sum."""
+    drawn: list[tuple[Fraction, Fraction]] = []
+
+    def record(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> Table:
+        """Return zeros in the place of noise, and record its scale and shape."""
+        drawn.append((scale, shape))
+        return np.zeros(size, dtype=np.int64)
+
+    with patch.object(shares, "sample_polya_differences", record):
+        for _ in range(model.honest_sites):
+            model.sample_noise_share(noise, 1, UNUSED)
+    return drawn
+
+
+def _find_reports_loss(sampler: Any, pairs: Iterable[NeighbourPair], claim: PrivacyLoss) -> float:
+    """Return the largest loss of the reports of one person, in both directions.
+
+    Args:
+        sampler: Sampler of a randomiser or of a person in a survey.
+        pairs: Neighbouring answers, or values of a named person.
+        claim: Claimed loss.
+    """
+    distributions: dict[str, dict[bytes, float]] = {}
+
+    def find_once(data: Any) -> dict[bytes, float]:
+        """Return the probabilities of reports, found at the first call with these data."""
+        if repr(data) not in distributions:
+            distributions[repr(data)] = find_report_distribution(sampler, data)
+        return distributions[repr(data)]
+
+    return max(
+        compare_distributions(find_once(one), find_once(other), claim)
+        for pair in pairs
+        for one, other in ((pair.left, pair.right), (pair.right, pair.left))
+    )
+
+
 def list_share_variances(model: Any, noise: Noise) -> list[float]:
     """Return the variance parameters of the Gaussian noise that the honest sites draw for one sum.
 
@@ -325,23 +440,24 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     axes = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     noises: list[Noise] = []
 
-    def draw_zeros(noise: Noise, size: int, randomness: Randomness) -> Table:
-        """Return zeros in the place of noise, and record its distribution.
+    def draw_planted(noise: Noise, size: int, randomness: Randomness) -> Table:
+        """Return planted numbers in the place of noise, and record its distribution.
 
         Args:
             noise: Noise of a stored block.
             size: Number of samples.
             randomness: Source of random bits; without effect.
         """
+        drawn = len(noises)
         noises.extend([noise] * size)
-        return np.zeros(size, dtype=np.int64)
+        return PLANTED * np.arange(drawn + 1, drawn + size + 1)
 
-    tree = mechanisms.LazyTree(noise_sampler=draw_zeros)
+    tree = mechanisms.LazyTree(noise_sampler=draw_planted)
     query = queries.PrefixQuery(axes, tuple(range(1, GRID_CELLS + 1)))
     plan = tree.plan(query, claim, make_adjacency(neighbours))
 
     def find_blocks(table: Table) -> list[NoisyBlock]:
-        """Return the exact sums of all stored blocks, and the noise of each.
+        """Return the exact sums of all stored blocks, and the noise of each; nothing if blocks share noise.
 
         Args:
             table: Exact counts of the cells, followed by the missing records.
@@ -369,10 +485,17 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 
         noises.clear()
         tree.answer(lambda edges: [*(below[edge] for edge in edges), int(table[-1])], plan, Memory(), UNUSED)
-        return [([value], noise) for value, noise in zip(stored, noises, strict=True)]
+        exact = [value - PLANTED * number for number, value in enumerate(stored, start=1)]
+        if len(noises) != len(stored) or max(map(abs, exact)) > table.sum():
+            return []  # a block has the noise of another one
+        return [([value], noise) for value, noise in zip(exact, noises, strict=True)]
+
+    def find_loss(left: list[NoisyBlock], right: list[NoisyBlock]) -> float:
+        """Return the loss of two lists of blocks; infinite if some lack noise of their own."""
+        return add_losses(left, right, claim) if left and right else inf
 
     pairs = list_tables(GRID_CELLS, neighbours)
-    return max(add_losses(find_blocks(left), find_blocks(right), claim) for left, right in pairs)
+    return max(find_loss(find_blocks(left), find_blocks(right)) for left, right in pairs)
 
 
 # Choices: probabilities of all outcomes.

@@ -29,7 +29,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
-from math import asinh, exp, inf, log, sqrt
+from math import asinh, exp, inf, log, nan, sqrt
+from operator import eq
 from typing import Any
 from unittest.mock import patch
 
@@ -52,6 +53,8 @@ ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
 """Orders of the Renyi divergences that a zero-concentrated loss bounds."""
 PLANTED = 2**40
 """Planted noise. Rounding to integers changes an entry of the matrix of noise by a relative ``2**-40``."""
+ROUNDED = 1
+"""Largest change of a value by rounding, in units of the value."""
 SOLVER_ERROR = 1e-6
 """Relative error of the least noise that linear programming finds; losses are rounded down by as much."""
 
@@ -256,7 +259,8 @@ class TracedRun:
     Attributes:
         values: The released values without noise.
         noises: Distributions of the integer noise, in the order of its draws.
-        response: The change of the values if the noise is `plant_numbers`.
+        response: The change of the values if the noise is `plant_numbers`; not a number if their negatives do not give
+            the negative change, because released values are not the exact ones plus noise.
         probability: Probability of the path.
         cauchy_points: Centres and scales of Cauchy noise.
     """
@@ -314,8 +318,15 @@ class TracedRelease:
             values, draws = self.run(path)
             response: tuple[Any, ...] = ()
             if draws.noises:
-                moved, _ = self.run(ChoicePath(path.taken), plant_numbers(len(draws.noises)))
-                response = tuple(after - before for after, before in zip(moved, values, strict=True))
+                planted = plant_numbers(len(draws.noises))
+                response, opposite = (
+                    tuple(after - before for after, before in zip(moved, values, strict=True))
+                    for moved, _ in (
+                        self.run(ChoicePath(path.taken), numbers) for numbers in (planted, [-n for n in planted])
+                    )
+                )
+                if any(abs(up + down) > ROUNDED for up, down in zip(response, opposite, strict=True)):
+                    response = (nan,)  # differs from every other: noise that is clipped is not added
             runs[tuple(path.taken)] = TracedRun(
                 values, tuple(draws.noises), response, path.probability, tuple(draws.cauchy_points)
             )
@@ -400,6 +411,11 @@ def find_hyperbolic_distance(point: tuple[float, float], other: tuple[float, flo
     return 2 * asinh(sqrt(((centre - other_centre) ** 2 + (scale - other_scale) ** 2) / (4 * scale * other_scale)))
 
 
+def _respond_alike(run: TracedRun, other: TracedRun) -> bool:
+    """Return whether noise changes the values of two runs alike; a response that is not a number is like no other."""
+    return len(run.response) == len(other.response) and all(map(eq, run.response, other.response))
+
+
 def _find_noise_loss(left: TracedRelease, run: TracedRun, other: TracedRun, claim: PrivacyLoss) -> tuple[float, float]:
     """Return the epsilon of the Laplace noise and the rho of the Gaussian noise that turn one run into the other.
 
@@ -412,7 +428,7 @@ def _find_noise_loss(left: TracedRelease, run: TracedRun, other: TracedRun, clai
     Returns:
         Epsilon and rho; both infinite if no noise turns one run into the other.
     """
-    if run.noises != other.noises or run.response != other.response or len(run.values) != len(other.values):
+    if run.noises != other.noises or not _respond_alike(run, other) or len(run.values) != len(other.values):
         return inf, inf
     places = _find_places(run)
     change = [after - before for after, before in zip(other.values, run.values, strict=True)]
