@@ -424,6 +424,7 @@ PASSED = "passes on notes of others"
 FACT = "states a public fact: its decision reads no record and no count"
 TWO_SERVERS = "of counts of two servers alone, whose tasks count two times in any order"
 NUMBER = "states a released number, or how it was found, whatever it is"
+BOUNDS = "states that simultaneous bounds of released counts reach 0: `tests/feed/test_follow.py` holds both sides"
 SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves.conversation.release:PrivacyStatement.with_notes": PASSED,
     "dpcurves.curves.bar_chart:BarChart.from_counts": ("bars of noise alone",),
@@ -512,6 +513,7 @@ SITES: Mapping[str, str | tuple[str, ...]] = {
     "dpcurves_local.second_round:estimate_area": PASSED,
     "dpcurves_parties.pairs.readings:pair_statistic": NUMBER,
     "dpcurves_streams.feed.follow:_Stream.privacy": FACT,
+    "dpcurves_streams.feed.reading:plot": BOUNDS,
     "dpcurves.curves.weighted:note_on_weights": NUMBER,
     "dpcurves.curves.weighted_summary:WeightedSummary.from_weighted_counts": PASSED,
     "dpcurves.curves.weighted_summary:ask_between": PASSED,

@@ -65,6 +65,7 @@ def select(*words: str) -> list[ExactLoss]:
     return [item for item in list_exact_losses([], quick=True) if item.name.startswith(words)]
 
 
+@pytest.mark.reproduction  # the quick audit of `make test` prints them all
 def test_no_exact_loss_at_epsilon_1_exceeds_its_claim() -> None:
     """Other claims, and sums of the targets, are left to the quick audit, which `make test` runs."""
     items = select("")

@@ -98,7 +98,7 @@ def test_what_is_wrong_is_said_in_one_line_and_costs_nothing(folder: Path, tmp_p
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(build(words), words)
+    return CliRunner(env={"COLUMNS": "160"}).invoke(build(words), words)  # no cell of a table is wrapped
 
 
 @pytest.mark.parametrize("by", ["python", "command", "SQL"])
