@@ -26,7 +26,7 @@ ODD: tuple[Any, ...] = (
     None, "odd", 10**400, [1, 2], float("nan"), np.array([[1, 2]]), -1, {}, b"odd", object(), (), 0.5, dp.CdfQuestion,
     [None], "", "\0", True, {"a": 1}, np.array([True, False]), 1j, range(3), iter([1]), "\ud800",
 )  # fmt: skip
-PARTS = 4  # of classes, and of functions, each of which is tried by itself
+PARTS = 8  # of classes, and of functions, each of which is tried by itself
 THINNED = 2  # odd values of an argument that was tried with all of them before, or of a slow call; they rotate
 LINE = re.compile(r"[\w. \[\]'\"-]+(, [a-z_]+)*: [^\n]+")
 REFUSALS = ArgumentError, dp.UnsupportedQuery, OSError, ImportError
