@@ -287,7 +287,7 @@ def test_blocks_of_a_tree_that_share_a_draw_lose_everything(monkeypatch: pytest.
         """Return a tree with one draw for all new blocks."""
         return lazy_tree.LazyTree(lambda noise, size, source: np.repeat(noise_sampler(noise, 1, source), size))
 
-    monkeypatch.setattr(exact_losses.mechanisms, "LazyTree", make_tree)
+    monkeypatch.setattr("dpcurves_audit.exact_losses.mechanisms.LazyTree", make_tree)
     assert item.find_largest() == inf
 
 

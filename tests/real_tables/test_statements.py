@@ -105,13 +105,13 @@ def run(*words: str) -> Result:
 def test_a_count_of_labels_in_a_csv_file_says_how_labels_are_counted(folder: Path, by: str) -> None:
     """A header declares no types, so that only records could tell that a column has labels: nothing is refused."""
     if by == "python":
-        terms = {"column": "arm", "epsilon": 1, "adjacency": dp.ADD_REMOVE}
-        notes = " ".join(dp.count(folder / "trial.csv", **terms).notes)
+        found = dp.count(folder / "trial.csv", column="arm", epsilon=1, adjacency=dp.ADD_REMOVE)
+        notes = " ".join(found.notes)
     elif by == "SQL":
         notes = ask(folder / "trial.csv", "SELECT dp_count(arm) FROM trial", "--epsilon", "1").output
     else:
-        terms = "--epsilon", "1", "--adjacency", "add-remove"
-        notes = run("count", str(folder / "trial.csv"), "--column", "arm", *terms).output
+        words = "--column", "arm", "--epsilon", "1", "--adjacency", "add-remove"
+        notes = run("count", str(folder / "trial.csv"), *words).output
     told = " ".join(notes.split())
     assert re.search(r"about (9\d|100)% have text instead of a number", told)
     assert "labels are counted, by declared categories, with dp.bar_chart (dpcurves bars; dp_bar_chart in SQL)" in told
