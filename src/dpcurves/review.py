@@ -294,7 +294,7 @@ def _describe_in_short(statement: Statement, results_by_request: Mapping[str, tu
     questions = dict.fromkeys(_escape(translate(line.purpose)) for line in statement.grants)
     rows = (
         ("Asked of this table", "; ".join(questions) or translate("Nothing was charged to this dataset.")),
-        ("Records in the table", _describe_table_size(statement, results_by_request)),
+        ("Size of the table", _describe_table_size(statement, results_by_request)),
         ("Rule for a person", _describe_unit(statement.account)),
         ("Loss in all, in plain words", _explain_total(statement)),
     )
@@ -302,7 +302,9 @@ def _describe_in_short(statement: Statement, results_by_request: Mapping[str, tu
 
 
 def _describe_table_size(statement: Statement, results_by_request: Mapping[str, tuple[str, ReleasedResult]]) -> str:
-    """Return the public number of units, else a number of records that a result without a filter released.
+    """Return the public number of units, else the number of records that a result counted, with its noise.
+
+    Results with a filter, and sums of weights, are no size of the table.
 
     Args:
         statement: Account of the dataset, and its charges.
@@ -313,12 +315,15 @@ def _describe_table_size(statement: Statement, results_by_request: Mapping[str, 
     """
     units = sorted({line.units for line in statement.grants if line.units is not None})
     if units:
-        return f"{', '.join(translate(f'{number:,}') for number in units)} ({translate('public')})"
+        numbers = ", ".join(translate(f"{number:,}") for number in units)
+        return f"{numbers} {translate('units')} ({translate('public')})"
     for line in statement.grants:
         name, result = results_by_request.get(line.request, ("", None))
-        total = None if result is None or result.privacy.where else getattr(result, "total", None)
+        counts_a_part = result is None or result.privacy.where or getattr(result, "IS_WEIGHTED", False)
+        total = None if counts_a_part else getattr(result, "total", None)
         if isinstance(total, float) and isfinite(total):
-            return f"{translate(f'{round(total):,}')} ({translate('released, with noise')}: {_escape(name)})"
+            number = f"{translate(f'{round(total):,}')} {translate('counted records')}"
+            return f"{number} ({translate('released, with noise')}: {_escape(name)})"
     return translate("not released")
 
 

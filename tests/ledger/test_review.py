@@ -64,7 +64,7 @@ def test_all_is_told_and_names_survive() -> None:
     assert "approved" in events
     assert "Loss in all: epsilon 1.55 of epsilon 2; epsilon 0.45 remains" in text
     assert text.count("at most 3 records of each are used") == 2  # in short, and in the answer
-    assert "Records in the table: 1,000 (public)" in text
+    assert "Size of the table: 1,000 units (public)" in text
     assert f"guess about the values of all records of one {NAMES[4]}, by a factor of at most 4.8." in text
     assert "number of units is public: 1,000" in text
 
@@ -119,8 +119,25 @@ def test_the_loss_in_all_is_said_in_plain_words(neighbours: Neighbours, loss: Pr
     ledger.charge("flights", loss, purpose="q", request="r", binding="a" * 64, units=units)
     sheet = describe_review(ledger, (), parse_about(""), {})
     assert words in sheet
-    size = "1,000 (public)" if units else "not released"
-    assert f"Asked of this table: q\n- Records in the table: {size}\n" in sheet
+    size = "1,000 units (public)" if units else "not released"
+    assert f"Asked of this table: q\n- Size of the table: {size}\n" in sheet
+
+
+@pytest.mark.parametrize("kind", ["all records", "weights", "filtered"])
+def test_the_size_of_a_table_is_a_count_of_all_its_records_or_not_released(kind: str) -> None:
+    """A sum of weights, and the records that pass a filter, are no size."""
+    grid, loss = dp.Grid(0, 10, cells=4), PrivacyLoss.pure(100)
+    questions: dict[str, Any] = {
+        "all records": dp.HistogramQuestion("x", grid),
+        "weights": dp.WeightedHistogramQuestion("x", grid, "w", 4),
+        "filtered": dp.HistogramQuestion("x", grid, where="x < 6"),
+    }
+    ledger, columns = Ledger.open("sqlite://"), {"x": [3.0, 5.0, 8.0] * 100, "w": [3.0] * 300}
+    with dp.Session(columns, budget=loss, adjacency=dp.ADD_REMOVE, ledger=ledger) as session:
+        result = session.ask(questions[kind], loss, "r")
+        sheet = describe_review(ledger, (), parse_about(""), {"delays": result})
+    assert ("Size of the table: 300 counted records (released, with noise: delays)" in sheet) is (kind == "all records")
+    assert ("Size of the table: not released" in sheet) is (kind != "all records")
 
 
 def test_a_review_is_never_in_a_published_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
