@@ -66,6 +66,7 @@ from .traced_draws import (
     Table,
     TracedRelease,
     compare_releases,
+    find_outcome_distribution,
     find_tails,
 )
 from .traced_losses import (
@@ -537,14 +538,7 @@ def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
         table: Exact numbers of a query.
         plan: The plan of the query.
     """
-    distribution: dict[Any, float] = {}
-    path: ChoicePath | None = ChoicePath()
-    while path is not None:
-        with ReplacedDraws(path).replace():
-            outcome = mechanism.run(table, plan, UNUSED)
-        distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
-        path = path.find_next()
-    return distribution
+    return find_outcome_distribution(lambda: mechanism.run(table, plan, UNUSED))
 
 
 def _record_noise(mechanism: Any, table: Table, plan: Plan) -> list[Noise]:

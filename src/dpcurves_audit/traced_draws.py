@@ -272,6 +272,25 @@ class TracedRun:
     cauchy_points: tuple[tuple[float, float], ...]
 
 
+def find_outcome_distribution(
+    run: Callable[[], Any], replaced_draws: Callable[[ChoicePath], Any] = ReplacedDraws
+) -> dict[Any, float]:
+    """Return the probability of each outcome of a run, by a walk through all of its choices.
+
+    Args:
+        run: Runs a mechanism that makes choices alone, and returns its outcome.
+        replaced_draws: Creates what replaces the draws by the choices of a path; its context manager is `replace`.
+    """
+    distribution: dict[Any, float] = {}
+    path: ChoicePath | None = ChoicePath()
+    while path is not None:
+        with replaced_draws(path).replace():
+            outcome = run()
+        distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
+        path = path.find_next()
+    return distribution
+
+
 def plant_numbers(size: int) -> list[int]:
     """Return different large integers, none of which is a sum of others, as the noise of a run.
 

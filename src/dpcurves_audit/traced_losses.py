@@ -48,6 +48,7 @@ from .traced_draws import (
     Table,
     TracedRelease,
     compare_releases,
+    find_outcome_distribution,
     find_tails,
 )
 
@@ -529,14 +530,7 @@ def _find_categories_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         """
         rows = [(name, count) for name, count in zip((b"a", b"b"), units, strict=True) if count]
         table = np.array(rows, dtype=object).reshape(-1, 2)
-        distribution: dict[Any, float] = {}
-        path: ChoicePath | None = ChoicePath()
-        while path is not None:
-            with ReplacedDraws(path).replace():
-                outcome = mechanism.run(table, plan, UNUSED)
-            distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
-            path = path.find_next()
-        return distribution
+        return find_outcome_distribution(lambda: mechanism.run(table, plan, UNUSED))
 
     tables = list(product((0, 1, 2, MANY_UNITS, MANY_UNITS + 1), repeat=2))
     moves = [(1, 0), (0, 1)] if neighbours is ADD_REMOVE else [(1, -1)]
@@ -663,14 +657,10 @@ def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
             Probability by outcome: the released integers after the first, each at most ``WIDEST_COUNT - 2``.
         """
         table = np.array([(b"x", units)] if units else [], dtype=object).reshape(-1, 2)
-        distribution: dict[Any, float] = {}
-        path: ChoicePath | None = ChoicePath()
-        while path is not None:
-            with UniverseDraws(path).replace():
-                outcome = tuple(min(number, WIDEST_COUNT - 2) for number in mechanism.run(table, plan, UNUSED)[1:])
-            distribution[outcome] = distribution.get(outcome, 0.0) + path.probability
-            path = path.find_next()
-        return distribution
+        return find_outcome_distribution(
+            lambda: tuple(min(number, WIDEST_COUNT - 2) for number in mechanism.run(table, plan, UNUSED)[1:]),
+            UniverseDraws,
+        )
 
     distributions = [find_distribution(units) for units in range(3)]
     largest = max(
