@@ -664,9 +664,9 @@ def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 
     distributions = [find_distribution(units) for units in range(3)]
     largest = max(
-        abs(log(left[outcome]) - log(right[outcome])) if outcome in right else inf
+        abs(log(left[outcome]) - log(right[outcome])) if outcome in left and outcome in right else inf
         for left, right in pairwise(distributions)
-        for outcome in left
+        for outcome in {**left, **right}
     )
     return largest * (1 if neighbours is ADD_REMOVE else 2)
 

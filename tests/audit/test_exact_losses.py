@@ -291,6 +291,21 @@ def test_blocks_of_a_tree_that_share_a_draw_lose_everything(monkeypatch: pytest.
     assert item.find_largest() == inf
 
 
+def test_a_name_that_is_only_released_with_units_loses_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outcome has probability 0 without the unit: losses are compared in both directions."""
+    run = partition_selection.UniverseCategories.run
+
+    def run_for_units_alone(self: Any, table: Any, plan: Any, randomness: Any) -> Any:
+        """Release no name if the table has no units."""
+        released = run(self, table, plan, randomness)
+        return released if len(table) else released[:1]
+
+    (item,) = select("names of a universe: epsilon 1, add-remove")
+    assert item.find_largest() == pytest.approx(1)
+    monkeypatch.setattr(partition_selection.UniverseCategories, "run", run_for_units_alone)
+    assert item.find_largest() == inf
+
+
 def test_half_of_the_noise_of_sites_exceeds_their_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = [target for target in list_targets() if target.name == "sites, cells: rho 0.1, add-remove"]
     item = next(iter(list_exact_losses(targets, quick=True)))
