@@ -19,7 +19,7 @@ class Mutant(NamedTuple):
     Attributes:
         name: The fault.
         file: The changed file, below `src`.
-        old: The text that is replaced; its first occurrence counts.
+        old: The text that is replaced; it stands in the file once.
         new: The faulty text.
         only: The words of `dpcurves audit self --only`: releases that have the fault.
     """
@@ -51,8 +51,8 @@ MUTANTS = (
     Mutant(
         "Gaussian noise of half the variance",
         DISTRIBUTION,
-        "squared_l2_distance / (2 *",
-        "squared_l2_distance / (4 *",
+        "squared_l2_distance / (2 * loss.rho))",
+        "squared_l2_distance / (4 * loss.rho))",
         "flat histogram",
     ),
     Mutant(
@@ -295,13 +295,17 @@ MUTANTS = (
 
 
 def plant_mutant(name: str, folder: Path) -> Path:
-    """Return a copy of the source in which a mutant is planted. Raises `ValueError` if its text is not there."""
+    """Return a copy of the source in which a mutant is planted.
+
+    Raises:
+        ValueError: the text that is replaced does not stand in the file exactly once: a docstring may quote it.
+    """
     mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
     source = folder / "src"
     shutil.copytree(SOURCE, source)
     file = source / mutant.file
     text = file.read_text(encoding="utf-8")
-    if mutant.old not in text:
-        raise ValueError(f"{mutant.file} has no {mutant.old!r}")
-    file.write_text(text.replace(mutant.old, mutant.new, 1), encoding="utf-8")
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.file} has {mutant.old!r} {text.count(mutant.old)} times")
+    file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
     return source
