@@ -857,7 +857,7 @@ class Session:
             Exception: an error after the charge has a note with the request, possibly a generated one; the same
                 question under it is answered at no further loss.
         """
-        from .ledger.verification import attach_receipt  # a plan needs no database
+        from .ledger.verification import Receipt, attach_receipt  # a plan needs no database
 
         loss = require_askable(question, loss).as_single_release()
         is_generated = request is None
@@ -873,7 +873,7 @@ class Session:
             self._dataset, loss, purpose=str(question), request=request, binding=binding,
             units=self._public_units, is_generated=is_generated,
         )  # fmt: skip
-        with attach_receipt(request):
+        with attach_receipt(Receipt(request)):
             curve = self._label_source(self._run_question(question, grant, adjacency, may_be_answered=not is_new))
             warn_about_notes(curve)
             if isinstance(curve, Result) and balance.remaining.exact > 0:  # for its HTML summary
@@ -908,10 +908,9 @@ class Session:
         self.check_plans(self.plan(question, loss))
         adjacency = self._question_adjacency(None)
         binding = hash_request(question, loss, adjacency, self._dataset, about)
-        condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
             member, self._dataset, loss, purpose=str(question), binding=binding, units=self._public_units,
-            **condition,
+            only_if=only_if,
         )  # fmt: skip
 
     def answer_grant(self, question: Question[Curve], grant: Grant) -> Curve:
