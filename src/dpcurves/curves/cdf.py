@@ -614,7 +614,7 @@ class CDF(IntervalResult):
     def _may_be_unknown(self) -> bool:
         """Whether fewer than five records were counted, or noise at the first inner edge is large enough for a band
         wider than 1/2 there."""
-        if self._is_empty or self.prefixes.unbiased_prefix_counts[-1] < TOO_FEW:
+        if self.prefixes.unbiased_prefix_counts[-1] < TOO_FEW:
             return True
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_distribution.end_cell_deviations(evidence.total is not None)[0]

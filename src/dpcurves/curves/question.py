@@ -215,9 +215,13 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
     Returns:
         Notes, in order of first use of a text.
     """
-    axes = [axis for plan in plans for axis in plan.query.input_axes]
-    sources = [source for axis in axes for source in (axis.where, axis.column)]
-    texts = dict.fromkeys(source for source in sources if isinstance(source, str) and "'" in source)
+    texts = dict.fromkeys(
+        source
+        for plan in plans
+        for axis in plan.query.input_axes
+        for source in (axis.where, axis.column)
+        if isinstance(source, str) and "'" in source
+    )
     notes: tuple[str, ...] = ()
     for text in texts:
         with suppress(InvalidArgument, MissingPackage):  # the name of a column may have a quote

@@ -133,7 +133,7 @@ class Charge:
         if row is None:
             return None
         question = self.account.dataset, self.loss, self.binding
-        if (row["dataset"], _parse_loss(row), row["binding"]) != question:
+        if (row["dataset"], _parse_loss(row["epsilon"], row["rho"]), row["binding"]) != question:
             rule = f"{self.request!r} was used for another question; give a new one or leave it out"
             raise InvalidArgument("request", rule)
         return grant_of(row)
@@ -203,7 +203,7 @@ class Charge:
 
 def grant_of(row: RowMapping) -> accounts.Grant:
     """Return the grant that a row of the table of grants records."""
-    return accounts.Grant(row["request"], _parse_loss(row), row["dataset"], row["entry"])
+    return accounts.Grant(row["request"], _parse_loss(row["epsilon"], row["rho"]), row["dataset"], row["entry"])
 
 
 def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | None:
@@ -240,14 +240,9 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     return str(row["mac"])
 
 
-def _parse_loss(row: RowMapping) -> PrivacyLoss:
-    """Return the loss of a grant's row."""
-    return _parse_loss_columns(row["epsilon"], row["rho"])
-
-
 @lru_cache(maxsize=256)
-def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
-    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once.
+def _parse_loss(epsilon: str | None, rho: str) -> PrivacyLoss:
+    """Return the loss that two columns of a grant's row state. Grants of one ledger have few losses, each parsed once.
 
     Args:
         epsilon: Epsilon as a fraction; None: the loss has rho alone.
@@ -271,7 +266,8 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
         ValueError: a row was changed without the key.
     """
     query = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA.strip()))
-    return sum((_parse_loss(row).delta for row in chain.read_rows(GRANTS, query)), start=Fraction(0))
+    losses = (_parse_loss(row["epsilon"], row["rho"]) for row in chain.read_rows(GRANTS, query))
+    return sum((loss.delta for loss in losses), start=Fraction(0))
 
 
 def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int) -> str | None:

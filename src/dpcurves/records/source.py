@@ -928,8 +928,8 @@ def plain_array(values: ArrowArrayExportable) -> Array:
         return plain_array(dictionary_dictionary(array)).take(dictionary_indices(array))
     data_type = array.type
     target_type = plain_type(array.type)
-    if (decoded := _encoded_value_type(data_type)) is not None:
-        return plain_array(array.cast(decoded))
+    if not DataType.is_nested(data_type) and data_type.value_type is not None:  # run-end encoding
+        return plain_array(array.cast(data_type.value_type))
     if _is_integer_time(data_type):
         return reinterpret(array, target_type)
     if not DataType.is_large_binary(target_type):
@@ -1005,17 +1005,8 @@ def _decode_type(declared: DataType) -> DataType:
     Args:
         declared: Arrow type.
     """
-    encoded = _encoded_value_type(declared)
+    encoded = None if DataType.is_nested(declared) else declared.value_type  # None: the type is not encoded
     return declared if encoded is None else _decode_type(encoded)
-
-
-def _encoded_value_type(declared: DataType) -> DataType | None:
-    """Return the value type of a dictionary or a run-end encoded array; None: the type is not encoded.
-
-    Args:
-        declared: Arrow type.
-    """
-    return None if DataType.is_nested(declared) else declared.value_type
 
 
 def _moment_sql(data_type: DataType) -> str | None:

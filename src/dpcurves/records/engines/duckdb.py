@@ -778,9 +778,10 @@ class DuckEngine:
         Raises:
             MissingPackage: only pyarrow reads a column, and it is not installed.
         """
-        require_readable(self._source, self._derived.find_inputs([bound_axis.place for bound_axis in bound]))
+        positions = [bound_axis.place for bound_axis in bound]
+        require_readable(self._source, self._derived.find_inputs(positions))
         # Costly sources are read once: the stored columns are all that were checked.
-        self._wanted |= {bound_axis.place for bound_axis in bound}
+        self._wanted.update(positions)
         if isinstance(self._source, HasLines):
             self._wanted.add(self._source.line_place)
 
