@@ -686,7 +686,7 @@ def _format_scans(group: FileGroup, wrong_text: str = "strict") -> tuple[str, ..
             f"{'NULL::BLOB' if value is None else _format_blob(value)} AS {_quote_name(key)}"
             for key, value in zip(group.keys, values, strict=True)
         ]
-        scan = _format_scan(path, wrong_text)
+        scan = f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
         scans.append(f"(SELECT {', '.join(['*', *keys])} FROM {scan})" if keys else scan)
     return tuple(scans)
 
@@ -865,16 +865,6 @@ def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
     """Return SQL that selects these columns under the SQL names of their positions."""
     quoted = ((names[position].replace('"', '""'), position) for position in positions)
     return ", ".join(f'"{name}" AS {sources.sql_name(position)}' for name, position in quoted)
-
-
-def _format_scan(path: Path, wrong_text: str = "strict") -> str:
-    """Return SQL that reads a Parquet file.
-
-    Args:
-        path: Path of the file.
-        wrong_text: DuckDB's treatment of invalid UTF-8: ``strict``, ``replace`` or ``ignore``.
-    """
-    return f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
 
 
 def _quote_path(path: Path) -> str:
