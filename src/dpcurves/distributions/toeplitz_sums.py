@@ -168,13 +168,21 @@ def _inverse_transform(values: Residues, prime: Prime) -> None:
 
 
 def _reduce_sums(sums: Residues, modulus: np.uint64) -> Residues:
-    """Reduce sums of two residues; subtracting the modulus from smaller sums wraps around to a large number."""
+    """Reduce sums of two residues modulo a prime without division: subtracting the modulus from a smaller sum wraps
+    around to a larger number, so the minimum is right.
+
+    Args:
+        sums: Sums of two residues, below twice the modulus.
+        modulus: The prime.
+    """
     reduced: Residues = np.minimum(sums, sums - modulus)
     return reduced
 
 
 def _reduce_products(products: Residues, modulus: np.uint64) -> Residues:
-    """Reduce products of two residues; NumPy divides by a scalar by multiplication, three times as fast as modulo.
+    """Reduce products of two residues modulo a prime by a fast division with a scalar.
+
+    NumPy divides by a scalar by multiplication, three times as fast as its modulo operation.
 
     Args:
         products: Products of two residues, which fit in 64 bits.
@@ -185,7 +193,13 @@ def _reduce_products(products: Residues, modulus: np.uint64) -> Residues:
 
 @lru_cache(maxsize=32)  # a pure function of public numbers
 def _roots_of_unity(prime: Prime, size: int) -> Residues:
-    """Return the powers 0 to ``size / 2 - 1`` of a primitive root of unity of order `size` modulo the prime."""
+    """Return the powers 0 to ``size / 2 - 1`` of a primitive root of unity of order `size` modulo the prime, for the
+    transform.
+
+    Args:
+        prime: The prime, with a generator of its multiplicative group.
+        size: Length of the transform, a power of two.
+    """
     root = pow(prime.generator, (prime.modulus - 1) // size, prime.modulus)
     powers = np.ones(1, dtype=np.uint64)
     while len(powers) < size // 2:
@@ -215,7 +229,8 @@ def _combine_residues(residues: list[Residues]) -> NDArray[np.object_]:
 
 
 def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Residues:
-    """Return the next digit of a number in the mixed radix of the primes, given its lower digits and a residue.
+    """Return the next mixed-radix digit of a number that is known by its residues (Garner's algorithm of the Chinese
+    remainder theorem).
 
     Args:
         digits: Lower digits, each modulo its prime.
@@ -261,17 +276,21 @@ class ToeplitzSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One part: a released value per interval of a row, each with noise of the same distribution."""
+        """The released values as a single group of equal noise: one weighted sum per interval of a row."""
         return (Part(self.points, self.noise),)
 
     @property
     def weights(self) -> IntArray:
-        """Weights in units of ``2**-bits``, (points,); read-only."""
+        """Weights of the square-root strategy, with which counts are convolved before noise is added, in units of
+        ``2**-bits``, (points,); read-only.
+        """
         return root_weights(self.points, self.bits)
 
     @property
     def kernel(self) -> FloatArray:
-        """Weights whose convolution with the values gives prefix sums, (points,); read-only."""
+        """Decoder of the strategy: weights whose convolution with the released values gives prefix counts, (points,);
+        read-only.
+        """
         return prefix_kernel(self.points, self.bits)
 
     @property
@@ -281,25 +300,44 @@ class ToeplitzSums(EqualWidthSums):
 
     @property
     def value_bits(self) -> int:
-        """Binary digits of the values after the point."""
+        """Number of binary digits after the point in released values: they are integers in units of ``2**-value_bits``
+        records.
+        """
         return self.bits
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return every row of intervals convolved with the weights, in units of ``2**-bits`` records: one table (rows,
-        points).
+        """Return the exact sums that the noise is added to: counts of intervals convolved with the weights of the
+        square-root strategy.
 
         Args:
             cells: Counts of all cells, (rows, cells), as integers.
+
+        Returns:
+            One table (rows, points), in units of ``2**-bits`` records.
         """
         return [causal_convolution(sum_over_intervals(cells, self.bounds[:-1]), self.weights)]
 
     def estimate_prefixes(self, values: FloatArray) -> FloatArray:
-        """Return unbiased prefixes of 1, 2, ... intervals, (..., points), from the values of rows, in records."""
+        """Return unbiased counts of the first 1, 2, ... intervals of each row, in records.
+
+        Args:
+            values: Released values, (..., points).
+
+        Returns:
+            Prefix counts, (..., points).
+        """
         return causal_product(values, self.kernel, self.points)
 
     def weigh_noise(self, starts: IntArray, ends: IntArray) -> FloatArray:
-        """Return the weights of the noises of a row's values in estimated counts of the intervals from `starts` to
-        `ends`, (counts, points).
+        """Return how estimated counts of intervals depend on the noise of a row's released values: the error is weights
+        times noise.
+
+        Args:
+            starts: First interval of each count, (counts,).
+            ends: Interval behind the last one of each count, (counts,).
+
+        Returns:
+            Weights, (counts, points).
         """
         rows = np.zeros((len(starts), self.points))
         for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
@@ -308,8 +346,16 @@ class ToeplitzSums(EqualWidthSums):
         return rows
 
     def multiply_prefixes(self, distance: int) -> FloatArray:
-        """Return covariances of the prefixes of i and of ``i + distance`` intervals of a row, for i from 0, in units of
-        `variance` and without a public total: (points - distance + 1,).
+        """Return covariances of the estimated counts of the first i and the first ``i + distance`` intervals of a row,
+        for each i from 0.
+
+        In units of the variance of a released value, for a private total.
+
+        Args:
+            distance: Number of intervals by which the longer prefix exceeds the shorter one.
+
+        Returns:
+            Covariances, (points - distance + 1,).
         """
         products = self.kernel[: self.points - distance] * self.kernel[distance:]
         return np.concatenate(([0.0], np.cumsum(products)))
@@ -375,32 +421,53 @@ class NormalisedSums(ToeplitzSums):
 
     @property
     def column_weights(self) -> IntArray:
-        """Weight of each interval, in units of ``2**-column_bits``, (points,); read-only."""
+        """Factor of each interval's count before the convolution, which gives all columns of the strategy the same
+        length; in units of ``2**-column_bits``, (points,); read-only.
+        """
         return column_weights(self.points, self.bits, self.column_bits)
 
     @property
     def value_bits(self) -> int:
-        """Binary digits of the values after the point: the sum of the digits of both kinds of weights."""
+        """Number of binary digits after the point in released values: the digits of both factors, strategy and column
+        weights.
+        """
         return self.bits + self.column_bits
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return every row of weighted intervals convolved with the weights, in units of ``2**-value_bits`` records:
-        one table (rows, points).
+        """Return the exact sums that the noise is added to: counts of intervals times column weights, convolved with
+        the weights of the strategy.
 
         Args:
             cells: Counts of all cells, (rows, cells), as integers.
+
+        Returns:
+            One table (rows, points), in units of ``2**-value_bits`` records.
         """
         intervals = sum_over_intervals(cells, self.bounds[:-1])
         return [causal_convolution(intervals, self.weights, self.column_weights)]
 
     def estimate_prefixes(self, values: FloatArray) -> FloatArray:
-        """Return unbiased prefixes of 1, 2, ... intervals, (..., points), from the values of rows, in records."""
+        """Return unbiased counts of the first 1, 2, ... intervals of each row, in records.
+
+        Args:
+            values: Released values, (..., points).
+
+        Returns:
+            Prefix counts, (..., points).
+        """
         weighted = causal_product(values, inverse_weights(self.points, self.bits), self.points)
         return np.asarray(np.cumsum(weighted * self._inverse_column_weights, axis=-1))
 
     def weigh_noise(self, starts: IntArray, ends: IntArray) -> FloatArray:
-        """Return the weights of the noises of a row's values in estimated counts of the intervals from `starts` to
-        `ends`, (counts, points).
+        """Return how estimated counts of intervals depend on the noise of a row's released values: the error is weights
+        times noise.
+
+        Args:
+            starts: First interval of each count, (counts,).
+            ends: Interval behind the last one of each count, (counts,).
+
+        Returns:
+            Weights, (counts, points).
         """
         interval = np.arange(self.points)
         is_counted = (starts[:, None] <= interval) & (interval < ends[:, None])
@@ -408,8 +475,16 @@ class NormalisedSums(ToeplitzSums):
         return causal_product(backwards, inverse_weights(self.points, self.bits), self.points)[:, ::-1]
 
     def multiply_prefixes(self, distance: int) -> FloatArray:
-        """Return covariances of the prefixes of i and of ``i + distance`` intervals of a row, for i from 0, in units of
-        `variance` and without a public total: (points - distance + 1,).
+        """Return covariances of the estimated counts of the first i and the first ``i + distance`` intervals of a row,
+        for each i from 0.
+
+        In units of the variance of a released value, for a private total.
+
+        Args:
+            distance: Number of intervals by which the longer prefix exceeds the shorter one.
+
+        Returns:
+            Covariances, (points - distance + 1,).
         """
         return _multiply_normalised_prefixes(self.points, self.bits, self.column_bits, distance)
 
@@ -421,7 +496,8 @@ class NormalisedSums(ToeplitzSums):
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def column_weights(points: int, bits: int, column_bits: int) -> IntArray:
-    """Return one over the length of each column of the matrix of `root_weights`, in units of ``2**-column_bits``.
+    """Return the factors that give all columns of the square-root strategy the same length, in units of
+    ``2**-column_bits``.
 
     Rounded down, by integers, so that they are equal on all machines. The last column has length 1. Read-only.
 
@@ -441,7 +517,11 @@ def column_weights(points: int, bits: int, column_bits: int) -> IntArray:
 
 @lru_cache(maxsize=8)  # a pure function of public facts
 def _multiply_normalised_prefixes(points: int, bits: int, column_bits: int, distance: int) -> FloatArray:
-    """Return covariances of the prefixes of i and ``i + distance`` intervals, for i from 0, (points - distance + 1,).
+    """Return covariances of the estimated counts of the first i and the first ``i + distance`` intervals, under the
+    strategy with columns of equal length.
+
+    For each i from 0, in units of the variance of one released value, (points - distance + 1,): the sum over all noises
+    of the products of their weights in both counts. Read-only.
 
     In units of the variance of one value. Each is the sum, over all noises, of the products of their weights in both
     prefixes. Read-only.
@@ -626,7 +706,7 @@ def total_variance(distribution: ToeplitzSums) -> float:
 
 
 def _weigh_noise_of_row(distribution: ToeplitzSums) -> FloatArray:
-    """Return the weights of the noises of a row's values in the estimated total of the row, (points,).
+    """Return how the estimated total of a row depends on the noise of each of its released values, (points,).
 
     Args:
         distribution: Distribution of the noise.
