@@ -144,6 +144,12 @@ class _Parser:
     """Recursive descent by precedence: OR, AND, NOT, comparisons, sums, products, signs."""
 
     def __init__(self, text: str, argument: str) -> None:
+        """Split the text into tokens and start at the first one.
+
+        Args:
+            text: Text of an expression, in SQL.
+            argument: Name of the argument, for messages.
+        """
         self.text = text
         self.argument = argument
         self.words = split_words(text)
@@ -163,20 +169,27 @@ class _Parser:
         return self.words[self.position] if self.position < len(self.words) else END
 
     def _refuse(self, word: Word, rule: str) -> NoReturn:
-        """Raise `InvalidArgument` with this rule, which quotes the text from `word` on."""
+        """Raise `InvalidArgument` with this rule, which quotes the text of the expression from a token on.
+
+        Args:
+            word: Token at which the text is wrong.
+            rule: What is expected instead.
+        """
         rest = self.text[word.start :].strip() if word is not END else "the end"
         shown = rest if len(rest) <= QUOTED_LETTERS else f"{rest[:QUOTED_LETTERS]}..."
         raise InvalidArgument(self.argument, f"{shown}: {rule}")
 
     def _refuse_next(self) -> NoReturn:
-        """Raise `InvalidArgument` about the next word, with advice if a known mistake begins so."""
+        """Raise `InvalidArgument` about the next token, with advice if it begins a common mistake."""
         word = self._next
         known = LIST if word.text == "," else INSTEAD.get(word.text.lower())
         usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
         self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
 
     def _take(self, *texts: str) -> str | None:
-        """Consume the next word and return it in upper case if `texts` contains the word; else return None."""
+        """Consume the next token if it is one of `texts` (in upper case), and return it in upper case; else return
+        None.
+        """
         word = self._next
         if word.kind in {"word", "sign"} and word.text.upper() in texts:
             self.position += 1
@@ -199,7 +212,7 @@ class _Parser:
         return taken
 
     def _deeper(self, parse: Callable[[], Node]) -> Node:
-        """Return the result of a parsing function, called one nesting level deeper.
+        """Call a parsing function one nesting level deeper, and return its result; limits the recursion.
 
         Args:
             parse: Function that parses from the current position.
@@ -258,13 +271,21 @@ class _Parser:
         return Call("not", (node,)) if is_negated else node
 
     def _parse_between(self, value: Node) -> Node:
-        """Parse ``lower AND upper`` and return BETWEEN of a value and both bounds."""
+        """Parse ``lower AND upper`` after the word BETWEEN, and return the test that `value` is between both bounds.
+
+        Args:
+            value: Expression on the left of BETWEEN.
+        """
         lower = self._parse_sum()
         self._expect("AND")
         return Call("between", (value, lower, self._parse_sum()))
 
     def _parse_in(self, value: Node) -> Node:
-        """Parse a list in brackets and return IN of a value and the list."""
+        """Parse a list in brackets after the word IN, and return the test that `value` is in the list.
+
+        Args:
+            value: Expression on the left of IN.
+        """
         self._expect("(")
         if self._next.text == ")":
             self._refuse(self._next, "IN needs a value, as in region IN ('north', 'south')")
@@ -320,10 +341,10 @@ class _Parser:
         return node
 
     def _cast(self, node: Node) -> Node:
-        """Parse the name of a type after ``::`` or AS, and return the cast of a value to this type.
+        """Parse the name of a type, after ``::`` or AS, and return the cast of `node` to this type.
 
         Args:
-            node: The value.
+            node: The value that is cast.
 
         Raises:
             InvalidArgument: the next word names no type of the language.
@@ -341,7 +362,7 @@ class _Parser:
         """Return the literal of a date.
 
         Args:
-            word: Token that the message names.
+            word: Token that an error message quotes.
             text: Text such as ``2024-01-31``.
 
         Raises:
@@ -382,7 +403,11 @@ class _Parser:
         return self._parse_word(word)
 
     def _parse_word(self, word: Word) -> Node:
-        """Parse a value that begins with a word: a special form, a function call or the name of a column."""
+        """Parse a value that begins with a word: a keyword form such as CASE, a function call, or the name of a column.
+
+        Args:
+            word: The token, which is the next one.
+        """
         name = word.text.lower()
         following = self.words[self.position + 1] if self.position + 1 < len(self.words) else END
         if following.text == "(" and name in SPECIAL:
@@ -453,7 +478,7 @@ class _Parser:
         return node
 
     def _parse_extract(self) -> Node:
-        """Parse an EXTRACT call after its opening bracket."""
+        """Parse an EXTRACT call, such as the year of a date, after its opening bracket."""
         word = self._next
         name = word.text.lower()
         if name not in DATE_PARTS:
@@ -481,7 +506,7 @@ class _Parser:
         return unit
 
     def _parse_difference(self) -> Node:
-        """Parse a DATE_DIFF call after its opening bracket."""
+        """Parse a DATE_DIFF call, a number of periods between dates, after its opening bracket."""
         unit = self._parse_unit((*UNITS, *CLOCK_UNITS))
         earlier = self._parse_or()
         self._expect(",")
@@ -490,7 +515,7 @@ class _Parser:
         return Call(f"diff_{unit}", (earlier, later))
 
     def _parse_truncation(self) -> Node:
-        """Parse a DATE_TRUNC call after its opening bracket."""
+        """Parse a DATE_TRUNC call, the first day of a period, after its opening bracket."""
         unit = self._parse_unit(UNITS)
         node = self._parse_or()
         self._expect(")")
