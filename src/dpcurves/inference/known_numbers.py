@@ -57,13 +57,14 @@ def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most:
 
 
 def known_values(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
-    """Return the values, with NaN where the interval covers the whole range.
+    """Replace values by NaN where their confidence interval covers the whole possible range, because they then say
+    nothing.
 
     Args:
         values: Released values, of any shape.
         ends: Lower and upper endpoints of the intervals, each of the same shape.
         least: Least possible value.
-        most: Largest possible value; where it equals `least`, the value is kept.
+        most: Largest possible value; where it equals `least`, the value stays.
 
     >>> known_values([0.3, 0.4], ([0.0, 0.0], [1.0, 0.9])).tolist()
     [nan, 0.4]
