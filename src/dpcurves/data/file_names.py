@@ -83,6 +83,9 @@ def _list_folder(folder: Path) -> FileGroup:
     Files and folders whose names start with ``_`` or ``.`` are skipped: Hive and Spark use them for logs and temporary
     files.
 
+    Args:
+        folder: Folder of the table.
+
     Raises:
         InvalidArgument: the folder has no Parquet files, is a table of another format, or has files with different
             keys.

@@ -209,6 +209,16 @@ class Grid:
         through: float | None = None,
         outside: Outside = Outside.CLIPPED,
     ) -> None:
+        """Make a grid of equal cells, from their number or from their width.
+
+        Args:
+            lower: The first edge, in units of the column.
+            upper: The last edge.
+            cells: Number of cells; give either this or `width`.
+            width: Width of a cell.
+            through: A number that must be an edge, such as a value that many records share; None: no such number.
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+        """
         if (cells is None) == (width is None):
             raise InvalidArgument(
                 "grid",
@@ -217,7 +227,7 @@ class Grid:
         if width is None:
             self._initialize(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
         else:
-            self._initialize_evenly(
+            self._initialize_from_width(
                 require_number("grid", lower), require_number("grid", upper), require_number("width", width), outside
             )
         if through is not None:
@@ -229,8 +239,9 @@ class Grid:
                     "through", f"{value:.12g} is not an edge of the grid; choose one of the nearest, {nearest}"
                 )
 
-    def _initialize_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
-        """Set cells of a width: by the formula, or by explicit edges if the formula rounds some edge differently.
+    def _initialize_from_width(self, lower: float, upper: float, width: float, outside: Outside) -> None:
+        """Set equal cells of a given width: by the linear formula, or by explicit edges where the formula would round
+        some edge differently from the decimal.
 
         Args:
             lower: First edge.
@@ -403,7 +414,7 @@ class Grid:
     def _initialize(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> Grid:
-        """Check the arguments and set the fields of this grid; return the grid.
+        """Check the arguments and set the fields of this grid, for all constructors; return the grid.
 
         Args:
             lower: First edge.
@@ -442,7 +453,9 @@ class Grid:
         return self
 
     def _is_rising(self) -> bool:
-        """Return True if the edges increase. Of a grid too fine for memory, three ranges of edges are tested."""
+        """Return True if the computed edges increase; of a grid too fine for memory, three ranges of edges are
+        tested.
+        """
         if self._has_few_edges:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
@@ -454,7 +467,7 @@ class Grid:
         return all(bool(np.all(np.diff(self.edge(indices + start)) > 0)) for start in starts)
 
     def _is_wider_than_rounding(self) -> bool:
-        """Return True if rounding cannot exchange two edges of a linear grid.
+        """Return True if cells of a linear grid are so wide that rounding cannot exchange two edges.
 
         Let u be half the distance from 1 to the next double. `edge` multiplies, divides and adds with relative errors
         of at most u each, so an edge is off by at most 2 u times the width of the grid plus u times the largest edge,
@@ -516,7 +529,9 @@ class Grid:
 
     @property
     def multiplies_first(self) -> bool:
-        """True if `edge` can multiply before it divides, so that integer edges are exact. False only on overflow."""
+        """Whether `edge` may multiply before it divides, which makes integer edges exact; False only if the product
+        would overflow.
+        """
         return isfinite(self.cells * (self.upper - self.lower))
 
     def exclusive_bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -524,6 +539,9 @@ class Grid:
         with those for values outside).
 
         x is -inf for no slots, and NaN for all slots: in NumPy's order every value that is not missing is below NaN.
+
+        Args:
+            slots: Numbers of slots, from 0, of any shape.
 
         >>> Grid(0, 1, cells=4).exclusive_bound(np.array([0, 1, 3, 4])).tolist()
         [-inf, 0.25, 0.75, nan]
@@ -537,10 +555,14 @@ class Grid:
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.nan, bounds))
 
     def boundary(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the upper boundary of the first `slots` slots: their values lie below, all others at or above.
+        """Return the boundary above the first `slots` slots (counted cells): their values lie below, all others at or
+        above.
 
         An end slot also counts all values beyond the grid, so both outer boundaries are infinite. With
         `Outside.APART` the last edge is closed: values on it lie below.
+
+        Args:
+            slots: Numbers of slots, from 0, of any shape.
 
         >>> grid = Grid(0, 3, cells=3)
         >>> grid.boundary(np.arange(grid.slots + 1))
@@ -554,6 +576,9 @@ class Grid:
         """Return the bounds of the values in slots ``first`` to ``last - 1``, shape ``(..., 2)``.
 
         The bounds are boundaries of slots; for declared values they are values.
+
+        Args:
+            slots: Index of the first slot of each range, and of the slot behind its last one, shape ``(..., 2)``.
         """
         return self.boundary(slots)
 
@@ -564,7 +589,7 @@ class Grid:
 
     @property
     def closed_endpoints(self) -> tuple[float, float]:
-        """Return the smallest and the largest number that is not counted apart.
+        """The smallest and the largest number that counts as inside the grid, if values outside are counted apart.
 
         These are `lower` and `upper`, except for a grid of probabilities, from 0 to 1: a number beyond an end by no
         more than rounding (`PROBABILITY_ROUNDING`) counts as the end.
@@ -605,9 +630,12 @@ class Grid:
         return np.where(np.isnan(values), self.slots, slot)
 
     def _inner_cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the number of inner edges at or below each value.
+        """Return, for each value, the number of inner edges at or below it, which is its cell.
 
-        Bisection is used if all edges are too many for memory, or for so few values.
+        Bisection with the formula is used if edges are too many for memory, or not worth computing for so few values.
+
+        Args:
+            values: Numbers in units of the column, of any shape.
         """
         if self.spacing is Spacing.EXPLICIT or (
             self._has_few_edges and self.cells < CELLS_PER_VALUE * max(values.size, 1)
@@ -622,7 +650,8 @@ class Grid:
         return lowest
 
     def nearest_edge(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the index of the edge nearest to each value, the lower of two; beyond the grid, its end.
+        """Return the index of the grid edge nearest to each value, the lower of two equally near; for values beyond the
+        grid, the first or last edge.
 
         >>> Grid(0, 1, cells=2**40).nearest_edge(np.array([-1, 0.5, 1, 2])) / 2**40
         array([0. , 0.5, 1. , 1. ])
@@ -636,7 +665,8 @@ class Grid:
         return np.where(is_closer_to_upper, cell + 1, cell)
 
     def offset_of(self, values: NDArray[np.float64], half: int) -> NDArray[np.int64]:
-        """Return the distance of each value from the middle of its cell, in steps of the cell's width / ``2 * half``.
+        """Return where each value lies in its cell: its distance from the middle, in steps of the cell's width / ``2 *
+        half``.
 
         Let ``[left, right)`` be the cell of a value x, clipped to the grid. The result is
         ``floor((x - (left + (right - left) / 2)) / (right - left) * (2 * half) + 1/2)`` in doubles, clipped to
@@ -645,6 +675,10 @@ class Grid:
 
         >>> Grid(0, 10, cells=2).offset_of(np.array([0, 1.25, 2.5, 99, np.nan]), half=100)
         array([-100,  -50,    0,  100,    0])
+
+        Args:
+            values: Numbers in units of the column, of any shape.
+            half: Number of steps from the middle to an edge of the cell.
 
         Raises:
             ValueError: `half` is below 1 or above 2**52.
@@ -667,6 +701,9 @@ class Grid:
     def with_outside(self, outside: Outside) -> Grid:
         """Return a grid of equal cells with another rule for values outside the range.
 
+        Args:
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4
         """
@@ -681,7 +718,10 @@ class Grid:
         return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._has_few_edges else self
 
     def merge_cells(self, edge_indices: Sequence[int]) -> Grid:
-        """Merge cells between the edges with these indices, in any order and with repeats.
+        """Return the grid with cells merged between the edges with these indices.
+
+        Args:
+            edge_indices: Indices of the edges that stay, in any order and with repeats, besides the first and the last.
 
         >>> Grid(0, 1, cells=4).merge_cells([2, 2]).edges.tolist()
         [0.0, 0.5, 1.0]
@@ -729,7 +769,8 @@ DOUBLINGS = 64
 
 
 def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit") -> Grid:
-    """Return cells whose middle 1, 3, 5, ... form the closed intervals ``[-d, d]``, d = 1, 2, 4, ... units.
+    """Return a grid of doubling widths, symmetric around 0: its middle 1, 3, 5, ... cells form the closed intervals
+    ``[-d, d]``, d = 1, 2, 4, ... units.
 
     To close the intervals, the inner edges above zero are the next doubles above d. Values outside are counted apart.
 
@@ -832,7 +873,13 @@ def split_at_zero(grid: Grid) -> Grid:
 
 
 def _split_at_numbers(grid: Grid, numbers: NDArray[np.float64]) -> Grid:
-    """Return the grid with a separate cell for each of these numbers; unchanged if an edge would overflow."""
+    """Return the grid with a separate cell for each of these numbers, up to the next double; unchanged if an edge would
+    overflow.
+
+    Args:
+        grid: The grid.
+        numbers: Numbers inside the grid, in units of the column.
+    """
     edges = grid.edges
     if grid.outside is Outside.APART:
         numbers = numbers[numbers < grid.upper]

@@ -422,7 +422,7 @@ def roundest_threshold(low: int, high: int) -> int:
     """Return the threshold strictly between `low` and `high` that is divisible by the largest power of two, where a
     bisection asks next.
 
-    Its count has the noise of the fewest nodes of the noise tree.
+    It is the next node on the way down a binary tree over the thresholds.
 
     >>> roundest_threshold(0, 1000), roundest_threshold(512, 1000), roundest_threshold(0, 512)
     (512, 768, 256)
