@@ -86,8 +86,8 @@ class BoundedNoise:
 
     @classmethod
     def from_delta(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
-        """Return the noise with the least threshold at which one unit alone is released with probability at most
-        `delta`.
+        """Return truncated noise with the least threshold at which a category of a single unit is released with
+        probability at most `delta`.
 
         Args:
             rate: Epsilon per category; a value above `LARGEST_RATE` is replaced by it, which loses less.
@@ -121,7 +121,11 @@ class BoundedNoise:
         return power * (1 - q) / (1 + q - 2 * q * power)
 
     def selection_probability(self, units: int) -> float:
-        """Return the probability that a category of this number of units is released, in floating point."""
+        """Return the probability that a category is released, in floating point.
+
+        Args:
+            units: Number of units that have the category.
+        """
         q = exp(-float(self.rate))
         k = self.threshold
         normaliser = 1 + 2 * q * (1 - q**k) / (1 - q)
@@ -166,9 +170,13 @@ class BoundedNoise:
 
 
 def _guess_threshold(rate: float, log_delta: float) -> int:
-    """Return the threshold that floating point gives, from which the exact search starts.
+    """Return the release threshold of truncated noise in floating point, from which the exact search starts.
 
     The formula is ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate.
+
+    Args:
+        rate: Epsilon per category.
+        log_delta: Natural logarithm of delta per category.
     """
     odds = log(expm1(rate)) - log(2) - log_delta
     return max(ceil((float(np.logaddexp(0.0, odds)) - log((exp(rate) + 1) / 2)) / rate), 1)
@@ -178,6 +186,9 @@ def _bound_exp_neg_above(rate: Fraction) -> Decimal:
     """Return ``exp(-rate)`` rounded up to 60 digits.
 
     All steps use the context of 60 digits, because operators would round to 28.
+
+    Args:
+        rate: A number of at least 0.
     """
     exponent = _DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
     return _DIGITS.next_plus(_DIGITS.exp(exponent))
@@ -287,7 +298,10 @@ class RankedNoise:
 
     @classmethod
     def from_universe_sizes(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
-        """Return thresholds at which `FALSE_NAMES` names without units are released on average, equally many per rank.
+        """Return noise and thresholds for a universe of names, at which `FALSE_NAMES` names without units are released
+        on average.
+
+        Each rank has as many false names as any other.
 
         Args:
             rate: Epsilon per unit of a name; a value above `LARGEST_RATE` is replaced by it.
@@ -307,7 +321,12 @@ class RankedNoise:
         return cls(rate, tuple(max(ceil(threshold), 0) for threshold in thresholds))
 
     def selection_probability(self, units: int, rank: int) -> float:
-        """Return the probability that a name of this number of units and this rank is released, in floating point."""
+        """Return the probability that a name is released, in floating point.
+
+        Args:
+            units: Number of units that have the name.
+            rank: Rank of the name in its universe, which has a threshold of its own.
+        """
         q = exp(-float(self.rate))
         gap = self.thresholds[rank] - units  # noise above the gap releases it
         return q ** (gap + 1) / (1 + q) if gap >= 0 else 1 - q**-gap / (1 + q)
@@ -331,7 +350,8 @@ class FalseSelectionDistribution:
     threshold: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return the distribution of the number of absent names that noise alone selects, as bounds for exact sampling.
+        """Return bounds of the distribution of how many absent names noise alone selects, for exact sampling by
+        inversion.
 
         Args:
             bits: Number of binary digits of the weights.

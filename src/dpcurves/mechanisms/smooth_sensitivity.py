@@ -280,7 +280,8 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
 def _largest_weighted_distance(
     left: IntArray, left_weights: FloatArray, right: IntArray, right_weights: FloatArray
 ) -> float:
-    """Return the largest distance of a left and a right position, times the weights of both.
+    """Return the largest distance between a left and a right position, times the weights of both: the maximum of smooth
+    sensitivity.
 
     The search is a divide and conquer. The logarithm of a distance is concave, so the further out the right position,
     the nearer the best left one. Right positions are bisected, and for each middle one only those left positions are

@@ -95,7 +95,8 @@ class Budgets(NamedTuple):
 def calibrate_budgets(
     record_sensitivity: Fraction, move_sensitivity: Fraction, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Budgets:
-    """Return the budgets at which all sums and the missing cell together lose at most `loss`, with the least noise.
+    """Return the noise budgets at which all sums and the missing count together lose at most `loss`, with the least
+    noise.
 
     Args:
         record_sensitivity: Largest relative sensitivity to one added or removed record in the cells.
@@ -193,7 +194,8 @@ def _haar_distribution(query: CountQuery, width: int, loss: PrivacyLoss, adjacen
 
 
 def _optimise_path_budgets(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
-    """Return the budgets that minimise the mean variance of a prefix, if every prefix ends in a full tree.
+    """Return the budgets of a row's total and contrasts that minimise the mean variance of a prefix, if every prefix
+    ends in a full tree.
 
     The first is for the total of a row, 0 if it is not released, the others for contrasts from coarse to fine. Between
     rows a move costs as much as two records, in a row as much as `largest_sensitivities` gives for a single axis.
@@ -304,9 +306,12 @@ def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> 
 
 
 def _haar_transform(cells: ExactTable) -> ExactTable:
-    """SECRET: return the Haar transform along the last axis: the total, then contrasts from coarse to fine.
+    """SECRET: return the Haar wavelet coefficients along the last axis: the total, then contrasts from coarse to fine.
 
     The result has the shape of `cells`.
+
+    Args:
+        cells: SECRET. Exact counts, (..., cells).
     """
     contrasts: list[ExactTable] = []
     for _ in band_sizes(cells.shape[-1])[1:]:
@@ -376,10 +381,11 @@ class AxisBudgets(NamedTuple):
 
     @classmethod
     def from_side(cls, side: int, family: Family) -> AxisBudgets:
-        """Return the budgets with the least mean variance of a prefix, for a given sum over a path.
+        """Return the budgets of the levels of an axis that minimise the mean variance of a prefix, for a given sum
+        along a path.
 
-        A band whose factors in prefixes have the mean square w adds ``w / budget**power`` to the variance, with power 2
-        for Laplace noise and 1 for Gaussian noise. The sum is least if ``budget**(power + 1)`` is proportional to w.
+        A level whose factors in prefixes have the mean square w adds ``w / budget**power`` to the variance, with power
+        2 for Laplace noise and 1 for Gaussian noise. The sum is least if ``budget**(power + 1)`` is proportional to w.
 
         Args:
             side: Number of cells of the axis.
@@ -391,7 +397,8 @@ class AxisBudgets(NamedTuple):
         )
 
     def move_sensitivities(self) -> list[MoveSensitivities]:
-        """Return the sensitivities of two equal cells, and of the costliest cells in different halves of each level.
+        """Return the sensitivities, along this axis, to a record that moves: between equal cells, and between the
+        costliest cells in different halves of each level.
 
         The first node of a level has contrasts of all levels above, and its right half is the largest. In its left
         half, the first cell has contrasts of all levels below. In its right half, of r cells, the first cell has
@@ -443,8 +450,10 @@ def largest_sensitivities(axes: list[AxisBudgets], family: Family) -> tuple[Frac
 
 
 def _sensitivity_to_move(along: tuple[MoveSensitivities, ...], family: Family) -> Fraction:
-    """Return the relative sensitivity to a record that moves between cells, given those along each axis: the formulas
-    of `largest_sensitivities`.
+    """Return the relative sensitivity to a record that moves between cells of a table, from the sensitivities along
+    each axis.
+
+    By the formulas of `largest_sensitivities`.
 
     Args:
         along: Sensitivities along each axis.
