@@ -41,7 +41,12 @@ class Receipt(str):
     request: str
 
     def __new__(cls, request: str, words: str) -> Receipt:
-        """Return the note, whose text is `words`, about one request."""
+        """Make a receipt: a note, shown with an exception, on whether a request was charged.
+
+        Args:
+            request: Request id of the question.
+            words: Text of the note.
+        """
         receipt = super().__new__(cls, f"request: {request!r} {words}")
         receipt.request = request
         return receipt
@@ -52,15 +57,21 @@ class OpenReceipt(Receipt):
 
 
 def receipt_of(error: BaseException) -> Receipt | None:
-    """Return the receipt that `attach_receipt` or `attach_open_receipt` added to an error; None if it has none."""
+    """Return the receipt (a note on whether a request was charged) that was attached to an exception; None if it has
+    none.
+
+    Args:
+        error: The exception.
+    """
     return next((attached for attached in getattr(error, "__notes__", ()) if isinstance(attached, Receipt)), None)
 
 
 @contextmanager
 def attach_receipt(request: str) -> Iterator[None]:
-    """Attach a receipt to any exception raised in the ``with`` block, KeyboardInterrupt included.
+    """Attach a receipt to any exception raised in the ``with`` block, KeyboardInterrupt included: the request was
+    charged.
 
-    The receipt states that the request is charged and that a retry is free. An exception that has a receipt keeps it.
+    The receipt states that a retry under the same request id is free. An exception that has a receipt keeps it.
 
     Args:
         request: Request id of the charged question.
@@ -71,7 +82,7 @@ def attach_receipt(request: str) -> Iterator[None]:
 
 @contextmanager
 def attach_open_receipt(request: str) -> Iterator[None]:
-    """Attach a receipt to any exception in the ``with`` block: the request may or may not have been charged.
+    """Attach a receipt to any exception raised in the ``with`` block: the request may or may not have been charged.
 
     A retry under the id is never charged twice. An exception that has a receipt keeps it.
 
@@ -86,7 +97,8 @@ def attach_open_receipt(request: str) -> Iterator[None]:
 
 @contextmanager
 def _attach_receipt(receipt: Receipt) -> Iterator[None]:
-    """Attach a note to any exception in this block, unless the exception has a receipt already.
+    """Attach a receipt, a note on whether the request was charged, to any exception in the ``with`` block that has none
+    yet.
 
     Args:
         receipt: Note with the request id, under which a retry costs nothing.
@@ -107,7 +119,7 @@ Condition = Callable[[Connection], object]
 
 
 def accept_always(connection: Connection) -> None:
-    """Accept every charge: the default condition of a charge, without effect.
+    """Accept every charge: the default of the argument `only_if`.
 
     Args:
         connection: Connection of the charge; without effect.
@@ -145,11 +157,11 @@ class Charge:
 
     @property
     def price(self) -> accounts.Amount:
-        """Return the loss in the account's currency, rounded up."""
+        """Amount that the question's loss costs, in the account's currency, rounded up."""
         return self.account.currency.price(self.loss)
 
     def find_earlier_grant(self, chain: Chain) -> accounts.Grant | None:
-        """Return the grant of an earlier charge under this request, or None.
+        """Return the grant of an earlier charge under the same request id, so that a retry costs nothing, or None.
 
         Args:
             chain: Open transaction of the ledger.
@@ -167,7 +179,8 @@ class Charge:
         return grant_of(row)
 
     def require_same_units(self, chain: Chain) -> None:
-        """Refuse a number of units that differs from earlier questions: the records have changed.
+        """Refuse a public number of units that differs from the number in earlier questions, which means that the
+        records have changed.
 
         Args:
             chain: Open transaction of the ledger.
@@ -209,7 +222,7 @@ class Charge:
             raise accounts.BudgetExceeded("delta", f"{price}; {left}")
 
     def enter_grant(self, chain: Chain) -> accounts.Grant:
-        """Append the charge to the ledger as a new entry; return its grant, which proves the payment.
+        """Append the charge to the ledger as a new entry, and return the grant that proves the payment.
 
         Args:
             chain: Open transaction of the ledger.
@@ -230,7 +243,11 @@ class Charge:
 
 
 def grant_of(row: RowMapping) -> accounts.Grant:
-    """Return the grant that a row of the table of grants records."""
+    """Return the grant (proof of a charge) that a row of the table of grants records.
+
+    Args:
+        row: Row of the table, by column.
+    """
     return accounts.Grant(row["request"], _parse_loss(row), row["dataset"], row["entry"])
 
 
@@ -250,7 +267,7 @@ def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | Non
 
 
 def require_grant(chain: Chain, grant: accounts.Grant) -> str:
-    """Return the seal of a grant's row. Refuses a grant that this ledger did not give.
+    """Check that this ledger gave a grant (proof of a charge), and return the seal of its entry.
 
     Args:
         chain: Open transaction of the ledger.
@@ -269,13 +286,17 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
 
 
 def _parse_loss(row: RowMapping) -> PrivacyLoss:
-    """Return the loss of a grant's row."""
+    """Return the privacy loss that a row of the table of grants records.
+
+    Args:
+        row: Row of the table, by column.
+    """
     return _parse_loss_columns(row["epsilon"], row["rho"])
 
 
 @lru_cache(maxsize=256)
 def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
-    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once.
+    """Parse the privacy loss in the columns of a grant's row; cached, because few losses occur.
 
     Args:
         epsilon: Epsilon as a fraction; None: the loss has rho alone.
@@ -303,13 +324,13 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
 
 
 def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int) -> str | None:
-    """Return the stored answer of this round, or None.
+    """Return the stored answer to one round of a charged question, or None.
 
     Args:
         chain: Open transaction of the ledger.
         grant: The grant, of this ledger.
         round_number: Number of the round, from 0.
-        part: Number of the paid part of the grant, from 0.
+        part: Number of the payment within the grant, from 0.
 
     Raises:
         ValueError: this ledger did not give the grant, or the answer was changed without the key.
@@ -326,7 +347,7 @@ def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: i
         chain: Open transaction of the ledger.
         grant: The grant, of this ledger.
         round_number: Number of the round, from 0.
-        part: Number of the paid part of the grant, from 0.
+        part: Number of the payment within the grant, from 0.
         answer: The answer as text.
 
     Raises:
@@ -401,7 +422,7 @@ def enter_event(chain: Chain, event: Event) -> None:
 
 
 def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[EventEntry, ...]:
-    """Return up to `most` events with higher entry numbers, in order, of one dataset or of all.
+    """Return audit events after a given entry, in order, of one dataset or of all; for reading page by page.
 
     Args:
         chain: Open transaction of the ledger.
@@ -440,7 +461,10 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """Return the head of a ledger's chain (number of entries and hash of the last one) from its printed form.
+        """Parse the printed head of a ledger's hash chain: number of entries and seal of the last one.
+
+        Args:
+            text: Output of `Ledger.head`.
 
         Raises:
             ValueError: the text is not a head.
@@ -475,12 +499,16 @@ class _Entry(NamedTuple):
 
 
 def head_of(chain: Chain) -> Head:
-    """Return the end of the chain that the book states: number of entries and last seal."""
+    """Return the head of the hash chain, number of entries and last seal, as the ledger's header row states it.
+
+    Args:
+        chain: Open transaction of the ledger.
+    """
     return Head(chain.book.entries, chain.book.head)
 
 
 def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
-    """Read every row and find the first that is not as it was written.
+    """Verify every entry of the ledger: find the first row that is not as it was written.
 
     Formal guarantees: without the key, any change, insertion, deletion or reordering of rows, and any change of an
     allowed or spent amount, is detected. An older copy of the whole database is detected with a head that was stored
@@ -506,7 +534,7 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
 
 
 def require_all_rows(chain: Chain) -> None:
-    """Refuse a ledger that has lost rows, because their content would be created again.
+    """Refuse a ledger that has lost entries, because their content (such as noise) would be created a second time.
 
     Args:
         chain: Open transaction of the ledger.
@@ -519,9 +547,10 @@ def require_all_rows(chain: Chain) -> None:
 
 
 def require_paid(chain: Chain, spending: Spending) -> None:
-    """Refuse to charge an account or an allowance whose spent amount is not the sum of its payments.
+    """Refuse to charge an account or allowance whose spent amount is not the sum of its payments: an older amount may
+    have been restored.
 
-    An older amount may have been restored.
+    The amount then does not count all payments.
 
     Args:
         chain: Open transaction of the ledger.
@@ -534,11 +563,12 @@ def require_paid(chain: Chain, spending: Spending) -> None:
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
-    """Refuse a chain that does not lead from an entry to its end: content of a missing entry would be created again.
+    """Check that the hash chain is unbroken from a given entry to its end, because content of a missing entry would be
+    created again.
 
     Args:
         chain: Open transaction of the ledger.
-        after: Head whose entry is the last one that is taken as unbroken.
+        after: Head whose entry is the last one that is known to be correct.
 
     Raises:
         ValueError: names the first entry that is missing or changed.
@@ -548,7 +578,11 @@ def require_unbroken(chain: Chain, after: Head) -> None:
 
 
 def require_path_to_end(chain: Chain, after: Head) -> None:
-    """Refuse a chain that does not lead from the entry `after` to its end. Only later entries are read.
+    """Check that the hash chain leads from a given entry to its end. Only later entries are read.
+
+    Args:
+        chain: Open transaction of the ledger.
+        after: Head whose entry is the last one that is known to be correct.
 
     Raises:
         ValueError: names the first entry that is missing or changed.
@@ -578,6 +612,13 @@ class _ChainWalk:
     """State of a verification that follows the chain from an entry to the last one."""
 
     def __init__(self, chain: Chain, stored_head: Head | None, start: Head) -> None:
+        """Start a walk along the hash chain that checks each entry.
+
+        Args:
+            chain: Open transaction of the ledger.
+            stored_head: Head that was stored outside of the database, to compare with; None: none was stored.
+            start: Head of the last entry that is taken as correct.
+        """
         self.here = start
         self.paid: Counter[Owner] = Counter()
         self._chain = chain
@@ -585,8 +626,8 @@ class _ChainWalk:
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:
-        """Check that an entry has the next number and a valid seal (message authentication code) after the previous
-        entry, and move to it.
+        """Check the next entry of the hash chain: its number, and its seal (message authentication code) after the
+        previous entry.
 
         Args:
             entry: The next entry.
@@ -611,7 +652,7 @@ class _ChainWalk:
         self._compare_head()
 
     def require_end(self) -> None:
-        """Refuse a walk that stopped before or after the end of the chain."""
+        """Check that the walk along the hash chain ended at the head that the ledger states, not before or after."""
         end = head_of(self._chain)
         if self.here.entries < end.entries:
             raise make_tampering_error(f"row {self.here.entries + 1} was removed without the key")
@@ -619,7 +660,7 @@ class _ChainWalk:
             raise make_tampering_error(f"row {end.entries + 1} was inserted without the key")
 
     def require_complete(self) -> None:
-        """Refuse a walk that stopped before the end of the chain, and rows outside the chain."""
+        """Check that the walk covered the whole hash chain, and that no rows exist outside it."""
         self.require_end()
         end = head_of(self._chain)
         if _count_entries(self._chain) != end.entries:
@@ -631,7 +672,8 @@ class _ChainWalk:
             )
 
     def _compare_head(self) -> None:
-        """Refuse the present row if the stored head names its number with another seal.
+        """Check the present entry against a head that was stored earlier: an entry of the same number must have the
+        same seal.
 
         Raises:
             InvalidArgument: the seals differ, so the ledger was changed without the key.
@@ -645,7 +687,7 @@ _COUNT_ENTRIES = select(*(select(func.count()).select_from(table).scalar_subquer
 
 
 def _count_entries(chain: Chain) -> int:
-    """Return the number of entries in the tables, independently of their numbering.
+    """Count the rows of all entry tables, to find rows outside the hash chain.
 
     Args:
         chain: Open transaction of the ledger.
@@ -654,7 +696,7 @@ def _count_entries(chain: Chain) -> int:
 
 
 def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
-    """Yield entries with higher numbers in order, reading a few rows of each table at a time.
+    """Yield the entries of all tables in the order of the hash chain, reading a few rows of each table at a time.
 
     Args:
         chain: Open transaction of the ledger.
@@ -666,7 +708,7 @@ def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
 
 
 def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
-    """Yield the entries of one table in order of their numbers, a few rows per query.
+    """Yield the entries of one table in order of their numbers, reading a few rows at a time.
 
     Args:
         chain: Open transaction of the ledger.
@@ -693,6 +735,11 @@ def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
 
 @lru_cache(maxsize=len(ENTRIES))
 def _select_in_order(table: Table) -> tuple[Select[Any], Select[Any]]:
-    """Return the statements for the first `most` rows of a table, and for those with numbers above `after`."""
+    """Return the SQL statements that page through a table: for its first `most` rows, and for those with numbers above
+    `after`.
+
+    Args:
+        table: Table of entries.
+    """
     first = select(table).order_by(table.c.entry).limit(bindparam("most", type_=Integer))
     return first, first.where(table.c.entry > bindparam("after"))
