@@ -249,7 +249,9 @@ class Axis:
         require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
         if self.column == ALL_RECORDS and self.grid.cells > 1:
             raise InvalidArgument(
-                "column", """'*' means all records, which only counts; write '"*"' for a column of this name""", "*"
+                "column",
+                """'*' means all records, which can only be counted; a column of this name is written '"*"'""",
+                "*",
             )
 
     @property

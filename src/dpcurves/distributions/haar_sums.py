@@ -320,7 +320,8 @@ class HaarTensorSums(CountDistribution):
     def __post_init__(self) -> None:
         if len(self.noises) != prod(len(band_sizes(side)) for side in self.sides):
             raise InvalidArgument(
-                "noises", f"give one noise for each combination of bands of {self.sides} cells, got {len(self.noises)}"
+                "noises",
+                f"give one noise for each combination of wavelet levels of {self.sides} cells, got {len(self.noises)}",
             )
 
     @property

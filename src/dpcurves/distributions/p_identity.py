@@ -78,7 +78,9 @@ class PIdentityStrategy:
             InvalidArgument: the rows leave a cell no budget.
         """
         if min(self.cell_units) < 1:
-            raise InvalidArgument("weights", "must leave each cell a part of the budget; give rows smaller ones")
+            raise InvalidArgument(
+                "weights", "the rows' weights must leave each cell a budget above 0; give smaller weights"
+            )
 
     @cached_property
     def cell_units(self) -> tuple[int, ...]:

@@ -292,7 +292,9 @@ class _TypeChecker:
         """
         for argument in node.arguments[start:]:
             if not isinstance(argument, Literal) or argument.value is None:
-                self._refuse(node, "after the text, values are needed, as in substr(code, 1, 3)")
+                self._refuse(
+                    node, "arguments after the first must be numbers or texts, not columns, as in substr(code, 1, 3)"
+                )
             if isinstance(argument.value, float) and not (argument.value.is_integer() and 1 <= argument.value <= 2**20):
                 self._refuse(node, "whole numbers from 1 are needed, as in substr(code, 1, 3)")
 
@@ -320,7 +322,7 @@ class _TypeChecker:
             return MOMENT  # a date is its first moment, as in SQL
         if len(types) > 1:
             listed = " and ".join(sorted(kind.value for kind in types))
-            self._refuse(node, f"{listed} are not compared; cast one of them, as in CAST(name AS DOUBLE)")
+            self._refuse(node, f"{listed} cannot be compared; cast one of them, as in CAST(name AS DOUBLE)")
         return types.pop() if types else expected
 
     def _declared_type(self, node: Node) -> ValueType | None:
@@ -375,7 +377,7 @@ class _TypeChecker:
         if common is None and is_comparison:
             self._refuse(node, "neither side declares a type; cast one, as in CAST(name AS DOUBLE)")
         if name in {"least", "greatest"} and (common or NUMBER) not in {NUMBER, DATE}:
-            self._refuse(node, f"{name} is for numbers and dates")
+            self._refuse(node, f"{name} takes numbers and dates only; cast the values, as in CAST(name AS DOUBLE)")
         common = common or (NUMBER if name in {"least", "greatest"} else TEXT)
         if common is TRUTH and name not in {"eq", "ne", "in", "coalesce"}:
             self._refuse(node, "true and false have no order; compare them by = or <>")

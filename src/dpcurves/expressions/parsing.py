@@ -307,7 +307,7 @@ class _Parser:
         word = self._next
         pattern = self._parse_text()
         if not pattern.endswith("%") or set(pattern[:-1]) & set("%_\\") or pattern == "%":
-            self._refuse(word, "LIKE is known for prefixes alone, as in name LIKE 'abc%'")
+            self._refuse(word, "LIKE supports prefixes only, as in name LIKE 'abc%'")
         return Call("starts_with", (value, Literal(pattern[:-1])))
 
     def _parse_sum(self) -> Node:

@@ -292,7 +292,8 @@ class QuestionBudget:
         if item not in self._paid and not 0 < fraction <= self.remaining:
             raise InvalidArgument(
                 "budget_fraction",
-                f"a step needs fraction {fraction} of its question; {self.remaining} is left: plan smaller fractions",
+                f"a step needs fraction {fraction} of its question's loss; {self.remaining} is left: plan"
+                " smaller fractions",
             )
 
         # Only a step that selects partitions spends the delta; all other steps are pure.

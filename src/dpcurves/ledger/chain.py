@@ -979,18 +979,18 @@ def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object
     """
     rows = connection.execute(query).mappings().all()
     if len(rows) != 1:
-        raise make_tampering_error(f"the book has {len(rows)} rows, not one: it was changed without the key")
+        raise make_tampering_error(f"the ledger's header has {len(rows)} rows, not one: it was changed without the key")
     (row,) = rows
     book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
     if book.key != key.identity:
         raise InvalidArgument(
             "key",
-            "this is not the key of this ledger, or the ledger's book was changed without the"
+            "this is not the key of this ledger, or the ledger's header was changed without the"
             " key;"
             " give the key that the ledger was created with",
         )
     if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.fields().values()):
-        raise make_tampering_error("the book was changed without the key")
+        raise make_tampering_error("the ledger's header was changed without the key")
     return book
 
 

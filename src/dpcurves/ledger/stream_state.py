@@ -220,7 +220,7 @@ def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
     if row is None or grant_of(row) != grant:
         raise InvalidArgument(
             "grant",
-            f"this ledger has not granted {grant.request!r} as its row {grant.id}; open the ledger that paid for it",
+            f"this ledger has no charge {grant.request!r} in row {grant.id}; open the ledger that paid for it",
         )
     return row
 

@@ -280,7 +280,7 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     if row is None or grant_of(row) != grant:
         raise InvalidArgument(
             "grant",
-            f"this ledger has not granted {grant.request!r} as its row {grant.id}; open the ledger that paid for it",
+            f"this ledger has no charge {grant.request!r} in row {grant.id}; open the ledger that paid for it",
         )
     return str(row["mac"])
 
@@ -543,7 +543,9 @@ def require_all_rows(chain: Chain) -> None:
         ValueError: rows are missing.
     """
     if _count_entries(chain) != chain.book.entries:
-        raise make_tampering_error(f"rows were removed without the key: the book counts {chain.book.entries}")
+        raise make_tampering_error(
+            f"rows were removed without the key: the ledger's header counts {chain.book.entries}"
+        )
 
 
 def require_paid(chain: Chain, spending: Spending) -> None:

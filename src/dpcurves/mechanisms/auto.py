@@ -195,7 +195,7 @@ class MechanismChoice:
         if not isinstance(mechanism, Mechanism):
             raise WrongArgumentType(
                 "plan",
-                f"this plan of {plan.made_by} is answered in several steps; answer it with the mechanism that made it",
+                f"a plan of {plan.made_by} is answered by the method answer, not by run; call answer",
             )
         return mechanism.run(table, plan, randomness)
 

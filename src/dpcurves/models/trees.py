@@ -88,7 +88,7 @@ class Tree:
                 "parents",
             )
         if not all(map(isfinite, (*self.threshold, *self.value))):
-            raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or cut them")
+            raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or clip them")
 
 
 # Models of scikit-learn that can be read.

@@ -285,7 +285,9 @@ class SubsetQuery(Query):
             or not self.above < self.below
             or self.below - self.above == inf == abs(self.above) == abs(self.below)
         ):
-            raise InvalidArgument("above", "above or below is needed, or both with above smaller, as in above=0")
+            raise InvalidArgument(
+                "above", "a bound of the coefficient is needed, above, below, or both with above smaller, as in above=0"
+            )
         self._require_columns()
 
     def _require_columns(self) -> None:

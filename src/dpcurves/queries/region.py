@@ -169,7 +169,9 @@ class WorstBoxQuery(Query):
             )
         # so that differences fit 64 bits
         if max(map(abs, self.expected)) > 2**62:
-            raise InvalidArgument("expected", "each expected count must be a whole number up to 2**62: cut larger ones")
+            raise InvalidArgument(
+                "expected", "each expected count must be a whole number up to 2**62: clip larger ones"
+            )
 
 
 def _count_distinct(order: Places, size: int) -> int:

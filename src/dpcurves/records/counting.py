@@ -582,7 +582,8 @@ class Records:
         if not isinstance(self._engine, CountsUnits):
             raise InvalidArgument(
                 "rows_per_unit",
-                "this engine does not count the rows of each unit; give rows_per_unit, the most that are used",
+                "this engine does not count the rows of each unit; give rows_per_unit, the largest number"
+                " of rows used of a unit",
             )
 
     @apply_filter
@@ -886,7 +887,8 @@ class Records:
         if not isinstance(engine, CountsUnits):
             raise InvalidArgument(
                 "rows_per_unit",
-                "this engine does not count the rows of each unit; give rows_per_unit, the most that are used",
+                "this engine does not count the rows of each unit; give rows_per_unit, the largest number"
+                " of rows used of a unit",
             )
         return self._hide_failure(lambda: engine.sized_units(self._resolve_members([axis])[0], doublings))
 

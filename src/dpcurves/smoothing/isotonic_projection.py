@@ -193,7 +193,9 @@ def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) 
     # relative to all summands: a step under pressure that falls by more has no solution
     if np.any(smoothed < -1e-9 * size):
         raise InvalidArgument(
-            "noisy", "the curve falls between points that noise does not move apart: check the curve and its noises"
+            "noisy",
+            "the curve decreases between points that have the same noises, so that no noise explains"
+            " it: check curve and noises",
         )
     return NoiseChange(np.where(pressed, 0.0, np.maximum(smoothed, 0)), noise)
 

@@ -260,7 +260,7 @@ def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
     header = {SEEDED: seeded, PAID: paid}
     stored_header = memory.keep(header) if query == query.charged_query else memory.recall(list(header))
     if stored_header.keys() != header.keys():
-        raise InvalidArgument("memory", "the state of this request is lost; ask under a new request")
+        raise InvalidArgument("memory", "the stored noise of this request is lost; ask under a new request")
     if stored_header[PAID] != paid:
         raise InvalidArgument("memory", "this request paid for another query; ask under a new request")
     if stored_header[SEEDED] != seeded:
