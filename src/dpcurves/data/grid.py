@@ -354,6 +354,9 @@ class Grid:
 
         ``geometric:`` or ``logistic:`` may precede ``lower:upper:cells``.
 
+        Args:
+            text: Text that the user gave.
+
         Raises:
             ValueError: the text has another form, or its bounds do not increase.
 
@@ -611,11 +614,17 @@ class Grid:
         return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_STORED_EDGES
 
     def cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the slot that each value is counted in, shape ``(n,) -> (n,)``. All engines must agree with it.
+        """Return the slot (counted cell) that each value belongs to. All engines must agree with it.
 
         A value on an edge belongs to the cell above it, and `upper` to the last cell. Values outside, infinities
         included, count in the end cells. With `Outside.APART` the first and the last slot count values beyond the
         `closed_endpoints`, and the cells are between them. NaN is missing: its slot is `slots`, one past the last.
+
+        Args:
+            values: Numbers in units of the column, (n,).
+
+        Returns:
+            Indices of slots, (n,).
 
         >>> Grid(0, 1, cells=4).cell_of(np.array([-3, 0.25, 1, np.inf, np.nan]))
         array([0, 1, 3, 3, 4])
@@ -839,6 +848,9 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     than `MOST_SPLIT` cells, is returned unchanged. A round number at an end of a clipped grid is also separated from
     the values beyond. The edges depend on the public grid alone.
 
+    Args:
+        grid: Public grid.
+
     >>> split_at_round_numbers(Grid(0, 30, cells=3)).edges.tolist()
     [-5e-324, 0.0, 5e-324, 10.0, 20.0, 30.0]
     >>> split_at_round_numbers(Grid(-1, 2, cells=300)).cells - 300
@@ -863,6 +875,9 @@ def split_at_zero(grid: Grid) -> Grid:
 
     A zero at an end of a clipped grid is also separated from the values beyond. The edges depend on the public grid
     alone.
+
+    Args:
+        grid: Public grid.
 
     >>> split_at_zero(Grid(0, 1000, cells=500)).edges[:4].tolist()
     [-5e-324, 0.0, 5e-324, 2.0]

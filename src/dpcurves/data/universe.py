@@ -221,6 +221,9 @@ def parse_universe(text: str) -> Universe:
 def require_universe(universe: object) -> None:
     """Refuse a value that is neither None nor a universe.
 
+    Args:
+        universe: Value of the argument.
+
     Raises:
         TypeError: the value has another type.
     """

@@ -103,6 +103,9 @@ class Values(Grid):
         >>> Values.parse("300,350,500")
         Values((300.0, 350.0, 500.0))
 
+        Args:
+            text: Text that the user gave.
+
         Raises:
             ValueError: the text has another form; a value is repeated or infinite; or there are too many.
         """

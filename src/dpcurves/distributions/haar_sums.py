@@ -376,6 +376,9 @@ class HaarTensorSums(CountDistribution):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the distribution that a JSON object of `to_json` describes.
 
+        Args:
+            stored: JSON object of the release.
+
         Raises:
             InvalidArgument: the sides do not give the stored numbers of rows and cells.
         """

@@ -86,7 +86,11 @@ class Family(Enum):
 
     @classmethod
     def from_loss(cls, loss: PrivacyLoss) -> Family:
-        """Return the family that a loss requires: Laplace for pure DP, Gaussian for zCDP."""
+        """Return the family that a loss requires: Laplace for pure DP, Gaussian for zCDP.
+
+        Args:
+            loss: Privacy budget, pure or zero-concentrated.
+        """
         return cls.LAPLACE if loss.is_pure else cls.GAUSSIAN
 
 

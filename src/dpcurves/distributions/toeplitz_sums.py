@@ -73,12 +73,21 @@ PRIMES = (Prime(2013265921, 31), Prime(1811939329, 13), Prime(2113929217, 5), Pr
 def causal_convolution(
     signal: Integers, weights: NDArray[np.int64], factors: NDArray[np.int64] | None = None
 ) -> NDArray[np.object_]:
-    """Return ``sum(weights[i - j] * signal[j] for j <= i)`` for all i: (rows, n) and (n,) to Python integers (rows, n).
+    """Convolve rows of integers with weights causally and exactly: return ``sum(weights[i - j] * signal[j] for j <=
+    i)`` for all i.
 
     With `factors`, each ``signal[j]`` is first multiplied by ``factors[j]``. Exact. 64-bit integers are convolved
     modulo four primes and combined by the Chinese remainder theorem: no value exceeds ``n * 2**63 * 2**36``, at most
     2**122, which is less than half the product of the primes. Time and memory depend on the shape alone. Python
     integers are convolved directly.
+
+    Args:
+        signal: Integers, (rows, n).
+        weights: Integers of at least 0, (n,).
+        factors: Integers that entries are multiplied by first, (n,); None: none.
+
+    Returns:
+        Python integers, (rows, n).
 
     Raises:
         ValueError: a weight times a factor is negative or above 2**36, or there are more than 2**23 weights.
@@ -581,6 +590,10 @@ def prefix_kernel(points: int, bits: int) -> FloatArray:
     Prefixes are ``A x``, A the lower triangle of ones, and values are ``R x`` plus noise. Triangular Toeplitz matrices
     are power series: ``A R**-1`` has these coefficients for every invertible R. (If R were an exact root of A, it would
     be R again.)
+
+    Args:
+        points: Number of coefficients.
+        bits: Binary digits of the weights.
     """
     kernel = np.cumsum(inverse_weights(points, bits))
     kernel.flags.writeable = False

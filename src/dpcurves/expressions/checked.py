@@ -155,7 +155,11 @@ NO_HEADER = "the first line of the file has numbers in the place of names; put a
 
 
 def is_no_name(name: str) -> bool:
-    """Return True if the name of a column has digits and no letters, as a value of a record has.
+    """Return True if a column's name has digits and no letters, so that the first line of the file seems to be a
+    record, not a header.
+
+    Args:
+        name: Name of the column.
 
     >>> [is_no_name(name) for name in ("52", "2024-01-31", "-0,5", "age", "x1", "")]
     [True, True, True, False, False, False]
@@ -198,7 +202,12 @@ class _TypeChecker:
         )
 
     def _refuse(self, node: Node, rule: str) -> NoReturn:
-        """Raise `InvalidArgument` with a message that quotes the expression `node` and states the rule it violates."""
+        """Raise `InvalidArgument` with a message that quotes the expression `node` and states the rule it violates.
+
+        Args:
+            node: Expression that is quoted.
+            rule: What is needed instead.
+        """
         raise InvalidArgument(self.argument, f"{format_expression(node)[:60]}: {rule}")
 
     def _check(self, node: Node, expected: ValueType | None) -> Checked:

@@ -306,6 +306,9 @@ TRUTH_WORDS = MappingProxyType({"true": 1.0, "false": 0.0})
 def _read_field_number(value: Any) -> float | None:
     """Convert the value of an untyped field to a number; texts of numbers and truth values count too. None if that is
     impossible.
+
+    Args:
+        value: Value of a field of a tuple.
     """
     if isinstance(value, str):
         truth = TRUTH_WORDS.get(value.lower())
@@ -318,6 +321,9 @@ def _read_field_number(value: Any) -> float | None:
 def _read_field_truth(value: Any) -> float | None:
     """Convert the value of an untyped field to a truth value: 0 for the number 0, 1 for others; None if the value is no
     number.
+
+    Args:
+        value: Value of a field of a tuple.
     """
     number = _read_field_number(value)
     return None if number is None or np.isnan(number) else float(number != 0)
@@ -326,6 +332,9 @@ def _read_field_truth(value: Any) -> float | None:
 def _read_field_text(value: Any) -> str | None:
     """Convert the value of an untyped field to text; a number gets its shortest decimal form, without ".0"; None for
     other values.
+
+    Args:
+        value: Value of a field of a tuple.
     """
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
@@ -477,12 +486,20 @@ def _map_numbers(values: Array, function: Callable[[str], float]) -> Array:
 
 
 def _parse_number(text: str) -> float:
-    """Return the number that a text spells in decimal digits; NaN for any other text."""
+    """Return the number that a text spells in decimal digits; NaN for any other text.
+
+    Args:
+        text: Value of a text column.
+    """
     return float(text) if re.fullmatch(DECIMAL_NUMBER, text) and abs(float(text)) < np.inf else np.nan
 
 
 def _parse_days(text: str) -> float:
-    """Return the days since 1970-01-01 of a text as in 2024-01-31; NaN for any other text."""
+    """Return the days since 1970-01-01 of a text as in 2024-01-31; NaN for any other text.
+
+    Args:
+        text: Value of a text column.
+    """
     day = parse_day(text) if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else None
     return np.nan if day is None else float((day - EPOCH).days)
 

@@ -207,6 +207,10 @@ def _shift(day: Checked, number: float) -> Checked:
     """Return an expression for a day plus the public number `number` of days.
 
     An infinite date gives NULL, so that all later arithmetic is finite.
+
+    Args:
+        day: Expression of a number of days.
+        number: Whole number of days.
     """
     return Checked("add", NUMBER, (day, _number(number)))
 
@@ -274,7 +278,13 @@ def _modulo(left: Checked, number: float) -> Checked:
 
 
 def _case(condition: Checked, value: Checked, other: Checked) -> Checked:
-    """Return a CASE expression: `value` where the condition is true, `other` elsewhere."""
+    """Return a CASE expression: `value` where the condition is true, `other` elsewhere.
+
+    Args:
+        condition: Expression that is true, false or missing.
+        value: Expression of the result where the condition is true.
+        other: Expression of the result elsewhere.
+    """
     return Checked("case", NUMBER, (condition, value, other))
 
 

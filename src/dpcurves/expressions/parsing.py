@@ -47,8 +47,6 @@ from .syntax import (
 )
 from .vocabulary import ALIASES, CASTS_BY_TYPE, FUNCTIONS, INSTEAD, LIST, SIGNS
 
-QUOTED_LETTERS = 40
-"""Characters of an expression that a message quotes."""
 WORDS = re.compile(
     r"""\s*(?:
         (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
@@ -176,7 +174,8 @@ class _Parser:
             rule: What is expected instead.
         """
         rest = self.text[word.start :].strip() if word is not END else "the end"
-        shown = rest if len(rest) <= QUOTED_LETTERS else f"{rest[:QUOTED_LETTERS]}..."
+        quoted_characters = 40  # of the expression
+        shown = rest if len(rest) <= quoted_characters else f"{rest[:quoted_characters]}..."
         raise InvalidArgument(self.argument, f"{shown}: {rule}")
 
     def _refuse_next(self) -> NoReturn:
@@ -542,7 +541,11 @@ KEYWORDS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
 
 
 def parse_day(text: str) -> date | None:
-    """Return the date of a text such as ``2024-01-31``, from year 1 to 9999; None for any other text."""
+    """Return the date of a text such as ``2024-01-31``, from year 1 to 9999; None for any other text.
+
+    Args:
+        text: Any text.
+    """
     with suppress(ValueError):
         if len(text) == 10 and text.isascii():
             return date.fromisoformat(text)

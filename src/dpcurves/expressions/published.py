@@ -132,6 +132,9 @@ def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
 def _is_column_of_people(name: str) -> bool:
     """Return True if the name of a column shows that its values name or number people.
 
+    Args:
+        name: Name of the column.
+
     >>> [_is_column_of_people(name) for name in ("patientName", "SURNAME", "ward_name", "patient_type", "region")]
     [True, True, False, False, False]
     """

@@ -28,9 +28,6 @@ KNOWN_LEVEL = 0.95
 """Probability of the interval, for these records, that decides whether a number is known: if it holds every possible
 value, the number is NaN."""
 
-KNOWN_FRACTION = 0.5
-"""Fraction of the possible range: a curve whose band is wider at every point says next to nothing."""
-
 ALL_POINTS = slice(None)
 """The points of a curve, if all decide whether it is known."""
 
@@ -113,7 +110,8 @@ def known_curve(
     """
     lower, upper = (np.asarray(end, dtype=np.float64) for end in ends)
     width, possible_width = upper - lower, np.asarray(most) - np.asarray(least)
-    too_wide = is_uninformative(lower, upper, least, most) | (width > KNOWN_FRACTION * possible_width)
+    # a curve whose band is wider than half of the possible range at every point says next to nothing
+    too_wide = is_uninformative(lower, upper, least, most) | (width > 0.5 * possible_width)
     is_unknown = bool((too_wide | (width == 0))[deciding].all())
     return known_values(values, ends, least, most) if is_unknown else np.asarray(values, dtype=np.float64)
 

@@ -607,6 +607,10 @@ def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
 
     `total` is the public number of records; None if it is private, then there is no upper limit.
 
+    Args:
+        counts: Noisy counts, or endpoints of intervals, of any shape.
+        total: Public number of records; None if it is private, then there is no upper limit.
+
     >>> clip_to_possible(np.array([-3.0, -0.0, 7.0]), 5).tolist()
     [0.0, 0.0, 5.0]
     """
@@ -826,11 +830,16 @@ class IntervalEstimate(NamedTuple):
 
 
 def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate, most: float = inf) -> IntervalEstimate:
-    """Return first minus second, with an interval of their common level.
+    """Return the difference of two independent estimates, with an interval of their common level.
 
     Random errors are independent, so distances to the ends add up in squares (Zou and Donner 2008). Discretization
     errors may both be at their worst, so they add up linearly. If a number is unknown, so is the difference: NaN, with
     the whole range of differences, from minus `most` to `most`, as its interval at any level.
+
+    Args:
+        first: The minuend.
+        second: The estimate that is subtracted.
+        most: Largest possible absolute difference.
 
     >>> first, second = IntervalEstimate(0.8, 0.77, 0.83), IntervalEstimate(0.7, 0.66, 0.74)
     >>> [round(end, 3) for end in subtract_estimates(first, second)[:3]]
@@ -856,6 +865,9 @@ def difference_p_value(estimate: IntervalEstimate) -> float:
     """Return the p-value of a difference of zero, from an interval of level 0.95.
 
     It is below 0.05 if the interval excludes 0, and computed from the normal distribution otherwise.
+
+    Args:
+        estimate: Estimate of the difference, with its interval of level 0.95.
 
     >>> round(difference_p_value(IntervalEstimate(0.1, 0.0, 0.3)), 6)
     0.05

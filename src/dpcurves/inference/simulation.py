@@ -102,6 +102,9 @@ def numbered_generator(number: int) -> np.random.Generator:
 def example_generator(seed: int) -> np.random.Generator:
     """Return a random generator for the made-up records of an example table; a seed gives the same records in each
     call.
+
+    Args:
+        seed: Number that determines the records.
     """
     return np.random.default_rng(seed)
 

@@ -272,7 +272,8 @@ class FileStorage:
             sleep(0.01)  # seconds between polls for the ledger
 
     def create(self, key: chain.Key) -> None:
-        """Create the file atomically, and its key if it is new. If another process was first, its files stay.
+        """Create the file of a ledger atomically, and its key if it is new. If another process was first, its files
+        stay.
 
         The key is named first, with a line that marks it as unused. A process that finds such a key without a
         ledger, because its creator was killed or is still at work, goes on under the same key: only one of them can
@@ -280,6 +281,9 @@ class FileStorage:
         any charge.
 
         Formal guarantees: a ledger that was charged and is lost is never replaced, because its key is used.
+
+        Args:
+            key: Key that seals the entries.
 
         Raises:
             ValueError: a used key exists without a ledger, or the folder accepts no file.

@@ -545,7 +545,11 @@ def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int
 
 
 def encode_name(name: bytes) -> int:
-    """Return a name as an integer, whose bytes are a byte 1 followed by the bytes of the name.
+    """Encode a name as an integer, so that it can be released among noisy counts: a byte 1 followed by the bytes of the
+    name.
+
+    Args:
+        name: Name as UTF-8.
 
     >>> encode_name(b"ab")
     90466

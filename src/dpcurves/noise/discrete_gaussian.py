@@ -259,10 +259,13 @@ def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_sampler(variance: Fraction) -> RejectionSampler:
-    """Return the rejection sampler for a variance. Samplers are cached.
+    """Return the rejection sampler of discrete Gaussian noise for a variance. Cached.
 
     A step has a power of two of integers: so many that there are at least 64 steps per standard deviation, or single
     integers.
+
+    Args:
+        variance: Variance parameter of the noise.
     """
     # at least 64 steps a standard deviation: fewer than one proposal in 100 is rejected
     bits = max(0, (int(variance / 64**2).bit_length() - 1) // 2)

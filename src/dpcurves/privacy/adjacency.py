@@ -219,6 +219,9 @@ def _require_bounded(unit: Unit) -> None:
 def format_record_count(number: int) -> str:
     """Format a number of records with its noun.
 
+    Args:
+        number: Number of records.
+
     >>> format_record_count(1), format_record_count(2_000)
     ('1 record', '2,000 records')
     """

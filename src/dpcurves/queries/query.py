@@ -166,6 +166,9 @@ class Query:
         still do so after the filter, or are equal. Rows that fail the filter are missing under replace-one, where the
         number of units is public: each unit keeps its place in the table. Under add-remove they are in no cell, as if
         they were not in the data.
+
+        Args:
+            where: SQL text of the condition; empty: all rows.
         """
         if not where:
             return self

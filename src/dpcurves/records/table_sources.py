@@ -205,6 +205,9 @@ def source_of_csv(file: CsvFile) -> CsvSource:
     A compressed file that ends early, or has a wrong checksum, is refused here: an error while counting would depend
     on all records.
 
+    Args:
+        file: The file, with its declared format.
+
     Returns:
         The rows of the file, with one column for each name in the header.
 

@@ -246,7 +246,11 @@ class PilotCounts:
         return self._rounds_of_size(max(len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds))
 
     def _rounds_of_size(self, intervals: int) -> list[Evidence]:
-        """Return the counts of the pilot rounds whose query has this number of intervals, in order."""
+        """Return the counts of the pilot rounds whose query has this number of intervals, in order.
+
+        Args:
+            intervals: Number of intervals of the query.
+        """
         return [evidence for evidence in self.rounds if len(evidence.interval_sums.levels[0].starts) == intervals]
 
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
