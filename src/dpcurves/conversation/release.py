@@ -277,7 +277,7 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
-        """Return a stored release as the answer to a plan.
+        """Return a release that was stored before, as the answer to an equal plan, so that no new noise is drawn.
 
         Args:
             text: JSON that `to_json` wrote.
@@ -434,7 +434,7 @@ class Evidence:
         return self.distribution.require_type(NoisySums).nested_distribution.require_type(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
-        """Return distribution, values and public total as plain objects for JSON.
+        """Return released values, their distribution and the public total as JSON-compatible objects.
 
         Returns:
             JSON values of the distribution, with the released integers; the total is null if it is private.
@@ -557,7 +557,8 @@ class PrivacyStatement:
         model: str,
         where: str = "",
     ) -> PrivacyStatement:
-        """Return the statement of a curve with this loss under this adjacency.
+        """Return the privacy statement of a result: loss, neighbouring relation, trust model, mechanisms and origin of
+        the noise.
 
         Args:
             loss: The spent privacy loss.

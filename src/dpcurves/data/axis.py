@@ -167,7 +167,7 @@ def require_name(name: object) -> None:
 
 
 def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...] | None) -> FloatArray:
-    """Return a public column as numbers, shape (records,).
+    """Return a public column as an array of numbers: numeric values, or indices of declared categories, (records,).
 
     Args:
         values: Values of the column.
@@ -495,7 +495,7 @@ class Categories:
         return ObjectSummary("Public categories", rows)
 
     def _repr_html_(self) -> str:
-        """Return the summary of the categories, for notebooks."""
+        """Return the summary of the categories as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:

@@ -309,7 +309,7 @@ class Grid:
 
     @classmethod
     def from_spacing(cls, spacing: Spacing, lower: float, upper: float, *, cells: int) -> Grid:
-        """Make a grid with this spacing.
+        """Return a grid whose edges follow this spacing: equal steps, equal ratios, or equal steps of a probability.
 
         Args:
             spacing: The formula of the edges; not explicit ones.
@@ -329,7 +329,7 @@ class Grid:
 
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLIPPED) -> Grid:
-        """Return a grid with these edges.
+        """Return a grid with explicitly listed edges, for cells of any widths.
 
         Args:
             edges: At least two finite numbers, increasing.
@@ -739,7 +739,9 @@ class Grid:
         return Grid.from_edges(self.edge(kept).tolist(), outside=self.outside)
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the cells in words: their number, their range and width, and where values outside are counted."""
+        """Return the summary that `repr` and notebooks show: number of cells, their range and width, and where values
+        outside are counted.
+        """
         ends = self.edge(np.array([0, self.cells])).tolist()
         edges = self.edge(np.arange(min(self.cells, 2**16) + 1))
         widths = np.diff(edges)
@@ -758,7 +760,7 @@ class Grid:
         return ObjectSummary("Grid of public cells", rows)
 
     def _repr_html_(self) -> str:
-        """Return the summary of the grid, for notebooks."""
+        """Return the summary of the grid (range, cells, values outside) as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
@@ -940,7 +942,7 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def require_clipped(name: str, grid: object) -> Grid:
-    """Refuse a grid that counts values outside apart.
+    """Check that a grid clips values outside to its end cells, where counting them separately makes no sense.
 
     Args:
         name: Name of the argument, for the error message.

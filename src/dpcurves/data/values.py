@@ -158,7 +158,7 @@ class Values(Grid):
         return Values(self.declared_values, outside=outside)
 
     def to_explicit(self) -> Values:
-        """Return these values unchanged: their edges are always explicit."""
+        """Return these values unchanged; a grid of declared values has explicit edges already."""
         return self
 
     def merge_cells(self, edge_indices: Sequence[int]) -> Grid:
@@ -185,7 +185,7 @@ class Values(Grid):
 
 
 def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
-    """Return the declared values as floats in increasing order.
+    """Sort declared values, and return them as floats.
 
     Args:
         values: Declared values in any order.

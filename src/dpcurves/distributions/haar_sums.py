@@ -374,7 +374,8 @@ class HaarTensorSums(CountDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that a JSON object of `to_json` describes.
+        """Return the distribution of a stored release of wavelet coefficients, from the JSON object that `to_json`
+        wrote.
 
         Args:
             stored: JSON object of the release.

@@ -278,7 +278,7 @@ def simulate_noise(noise: Noise, shape: tuple[int, ...], generator: np.random.Ge
 def _simulate_many_parties(
     noise: Noise, parties: int, shape: tuple[int, ...], generator: np.random.Generator
 ) -> FloatArray:
-    """Simulate the sum of the draws of many parties.
+    """Simulate the sum of the noise draws of many parties, without drawing each separately.
 
     A Laplace draw is a difference of geometric ones, so the sum is a difference of negative binomial ones. A sum of
     Gaussian draws with parameter 1 or more is a rounded continuous draw if it is wide, as for a single draw.
@@ -539,7 +539,7 @@ class OutputDistribution(ABC):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution of a JSON object that `to_json` wrote.
+        """Return the distribution of a stored release, from the JSON object that `to_json` wrote.
 
         Args:
             stored: JSON object of the release; its values are not read.
@@ -575,7 +575,10 @@ class OutputDistribution(ABC):
         return stored["values"], stored["total"]
 
     def require_type(self, kind: type[Kind]) -> Kind:
-        """Return this distribution if it is of type `kind`.
+        """Return this distribution, after a check that it is of type `kind`, which later code needs.
+
+        Args:
+            kind: Class of distributions.
 
         Raises:
             TypeError: the distribution is of another type.
@@ -629,7 +632,7 @@ class CountDistribution(OutputDistribution):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of released values."""
+        """Number of released values, the missing count included."""
 
     def blank_values(self) -> tuple[int, ...]:
         """Return zeros in place of the released counts, for plans: no record is read and no noise drawn."""
@@ -653,7 +656,7 @@ class CountDistribution(OutputDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution of a JSON object that `to_json` wrote.
+        """Return the distribution of a stored release of counts, from the JSON object that `to_json` wrote.
 
         Args:
             stored: JSON object of the release; its values are not read.
@@ -663,7 +666,7 @@ class CountDistribution(OutputDistribution):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the JSON schema of the documents that `to_json` writes."""
+        """Return the JSON schema of stored releases of counts under this distribution."""
         schema = STORED.schema_of_fields(cls)
         size = STORED.schema(Count)
         common = {
@@ -1198,7 +1201,7 @@ PLACES: Mapping[str, str] = {
 
 
 def distribution_from_json(stored: Mapping[str, Any]) -> OutputDistribution:
-    """Return the distribution of a stored release.
+    """Return the distribution of a stored release, of whatever class its JSON key names.
 
     Args:
         stored: The JSON object that `OutputDistribution.to_json` wrote.
@@ -1323,7 +1326,7 @@ class ChoiceDistribution(OutputDistribution):
         return stored[cls.KEY], None
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release: the choices under `KEY`.
+        """Return the JSON object of a release of choices: a list of integers under `KEY`.
 
         Args:
             values: The released choices.
@@ -1333,7 +1336,7 @@ class ChoiceDistribution(OutputDistribution):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the schema of releases of choices: a list of integers under `KEY`."""
+        """Return the JSON schema of stored releases of choices: a list of integers under `KEY`."""
         description = "Choices made under noise, for instance edges: no noise is added to them."
         return {"description": description, "type": "object", "required": [cls.KEY], "properties": {cls.KEY: INTEGERS}}
 
@@ -1344,7 +1347,7 @@ class Selection(ChoiceDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released choices: the length of `example`."""
+        """Number of released choices, the length of `example`."""
         return len(self.example)
 
 

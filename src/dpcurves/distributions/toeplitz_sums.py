@@ -304,7 +304,7 @@ class ToeplitzSums(EqualWidthSums):
 
     @property
     def variance(self) -> float:
-        """Variance of one value, in squared records."""
+        """Noise variance of one released value, in squared records."""
         return self.noise.variance / 4.0**self.value_bits
 
     @property
@@ -499,7 +499,7 @@ class NormalisedSums(ToeplitzSums):
 
     @property
     def _inverse_column_weights(self) -> FloatArray:
-        """Reciprocal of the weight of each interval, ``(points,)``."""
+        """Reciprocals of the column weights, by which decoded intervals are multiplied, (points,)."""
         return 2.0**self.column_bits / self.column_weights
 
 

@@ -71,7 +71,7 @@ class _DuckDBCompiler(LayeredCompiler):
         return _literal(checked)
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the DuckDB SQL of one operation.
+        """Return the DuckDB SQL of one operation of an expression, whose arguments are compiled already.
 
         Args:
             checked: The operation, after lowering.

@@ -373,7 +373,7 @@ FIELD_READERS: Mapping[ValueType, Callable[[Any], float | str | None]] = Mapping
 
 
 def _is_null(values: Array) -> Array:
-    """Return booleans: True where a value is NULL.
+    """Evaluate IS NULL in each row: True where a value is missing.
 
     Args:
         values: Values of a column, (rows,); NULL is None, NaN or `NO_MOMENT`.
@@ -393,7 +393,7 @@ def _finite(values: Array) -> Array:
 
 
 def _round(values: FloatArray) -> Array:
-    """Round to whole numbers, halves away from zero.
+    """Round numbers to whole numbers as SQL does, halves away from zero.
 
     Args:
         values: Numbers, (rows,); NaN stays.
@@ -403,7 +403,7 @@ def _round(values: FloatArray) -> Array:
 
 
 def _and(left: Array, right: Array) -> Array:
-    """Return the conjunction in three-valued logic.
+    """Evaluate AND in each row by SQL's three-valued logic.
 
     Args:
         left: 1, 0 or NaN for NULL, in each row.
@@ -416,7 +416,7 @@ def _and(left: Array, right: Array) -> Array:
 
 
 def _or(left: Array, right: Array) -> Array:
-    """Return the disjunction in three-valued logic.
+    """Evaluate OR in each row by SQL's three-valued logic.
 
     Args:
         left: 1, 0 or NaN for NULL, in each row.

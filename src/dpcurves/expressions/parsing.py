@@ -163,7 +163,7 @@ class _Parser:
 
     @property
     def _next(self) -> Word:
-        """The token at the parser's position."""
+        """The token at the parser's position, which is read next."""
         return self.words[self.position] if self.position < len(self.words) else END
 
     def _refuse(self, word: Word, rule: str) -> NoReturn:
@@ -358,7 +358,7 @@ class _Parser:
         return Call(name, (node,))
 
     def _parse_day(self, word: Word, text: str) -> Node:
-        """Return the literal of a date.
+        """Return the syntax node of a date literal.
 
         Args:
             word: Token that an error message quotes.
@@ -469,7 +469,7 @@ class _Parser:
         return Call("case", (*arguments, default))
 
     def _parse_cast_call(self) -> Node:
-        """Parse a CAST call after its opening bracket."""
+        """Parse ``CAST(value AS type)`` after its opening bracket."""
         node = self._parse_or()
         self._expect("AS")
         node = self._cast(node)
@@ -521,7 +521,7 @@ class _Parser:
         return Call(f"trunc_{unit}", (node,))
 
     def _parse_date(self) -> Node:
-        """Parse a date literal after its word DATE."""
+        """Parse a date literal such as ``DATE '2024-01-31'`` after the word DATE."""
         word = self.words[self.position - 1]
         return self._parse_day(word, self._parse_text())
 

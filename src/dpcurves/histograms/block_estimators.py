@@ -44,7 +44,7 @@ class CellEstimator:
     """Count each cell with noise, in one round: the baseline (Dwork, McSherry, Nissim and Smith 2006)."""
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all cells; return the released counts.
+        """Count every cell in one round, and return the noisy counts as estimates.
 
         Args:
             axes: Axes of the table.

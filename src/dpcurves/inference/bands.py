@@ -282,7 +282,8 @@ def upper_quantile(sample: FloatArray, level: float) -> float:
 
 
 def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
-    """Return the `upper_quantile` of each column, of shape ``(columns,)``.
+    """Return, for each column of draws, the quantile that a further draw exceeds with probability at most ``1 -
+    level``, (columns,).
 
     Args:
         samples: Draws, of shape ``(draws, columns)``.
@@ -496,8 +497,10 @@ class Sample(NamedTuple):
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
-    """Return the shares clipped so that at least `least_units_beyond` units lie on either side, except 0 at the first
-    point and 1 at the last.
+    """Clip estimated shares below each point so that at least `least_units_beyond` units lie on either side, because
+    unseen tails are possible.
+
+    The first point keeps 0 and the last point 1.
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]

@@ -49,7 +49,7 @@ def choose_draws(cells: int) -> int:
 
 
 def require_generator(generator: object) -> np.random.Generator:
-    """Return `generator` unchanged, after a check of its type.
+    """Check that an argument is a NumPy random generator, and return it.
 
     Args:
         generator: Object to check.

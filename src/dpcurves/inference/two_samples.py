@@ -127,7 +127,8 @@ def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.r
 
 
 def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """Return `kolmogorov_smirnov_statistic` with its p-value under draws of `simulate_null`.
+    """Test whether two samples have one distribution, by Kolmogorov and Smirnov: statistic and p-value, from draws of
+    `simulate_null`.
 
     Args:
         first: Released counts of one sample.
@@ -139,7 +140,8 @@ def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: Null
 
 
 def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """Return `mann_whitney_statistic` with its two-sided p-value under draws of `simulate_null`.
+    """Test whether values of one sample tend to be larger, by Mann and Whitney: statistic and two-sided p-value, from
+    draws of `simulate_null`.
 
     Args:
         first: Released counts of one sample.

@@ -86,7 +86,8 @@ class Spending(ABC):
         return accounts.Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
     def with_charge(self, price: accounts.Amount, purpose: str) -> Self:
-        """Return the balance after a charge. Nothing is written.
+        """Compute the balance after a charge, and refuse a charge that exceeds the remaining amount. Nothing is
+        written.
 
         Args:
             price: Amount of the charge.
@@ -266,7 +267,7 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 
 
 def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
-    """Return the balance from a row of the database.
+    """Return the balance of an account from its database row, after a check of its seal.
 
     Args:
         chain: Chain of the ledger, inside a transaction.
@@ -563,7 +564,7 @@ def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, Allowan
 
 
 def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
-    """Return the allowance from a row of the database.
+    """Return the balance of an allowance from its database row, after a check of its seal.
 
     Args:
         chain: Chain of the ledger, inside a transaction.

@@ -234,7 +234,7 @@ class Key:
         return self._cipher().encrypt(secret).decode()
 
     def decrypt(self, token: object) -> bytes:
-        """Decrypt a token of `encrypt`.
+        """Decrypt a secret, such as the state of a stream, that `encrypt` encrypted.
 
         Args:
             token: Text that `encrypt` returned.
@@ -620,7 +620,8 @@ class Database:
         work: Callable[[sql.Connection], Result],
         lock: Callable[[], AbstractContextManager[object]],
     ) -> Result:
-        """Return the result of `work` in one transaction.
+        """Run a function in one transaction of the database; commit at its end, or roll back after an error. Return its
+        result.
 
         Args:
             engine: SQLAlchemy engine that connects to the database.
@@ -1016,7 +1017,7 @@ def _select_by_columns(table: sql.Table, names: tuple[str, ...]) -> sql.Select[A
 
 @lru_cache(maxsize=16)
 def _insert_into(table: sql.Table) -> sql.Insert:
-    """Return the statement that inserts rows into a table.
+    """Return the SQL statement that inserts rows into a table, made once per table.
 
     Args:
         table: Table of entries.
@@ -1182,7 +1183,7 @@ class Chain:
         return self._key.encrypt(secret)
 
     def decrypt(self, token: object) -> bytes:
-        """Return the secret of a token of `encrypt`.
+        """Decrypt a secret, such as the state of a stream, that `encrypt` encrypted with the ledger's key.
 
         Args:
             token: Text that `encrypt` returned.

@@ -563,7 +563,7 @@ def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connect
 
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a connection for reading.
+    """Open a connection to a ledger's SQLite file for reading, which writes nothing.
 
     Args:
         path: Absolute path of the SQLite file.
@@ -681,7 +681,7 @@ def _prepare_write(connection: sql.Connection) -> None:
 
 
 def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
-    """Return a SQLAlchemy engine for a PostgreSQL server.
+    """Make the SQLAlchemy engine of a ledger on a PostgreSQL server.
 
     Args:
         url: URL of the database.

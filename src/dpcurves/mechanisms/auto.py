@@ -179,7 +179,7 @@ class MechanismChoice:
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the noisy integers of a plan, from the mechanism that its query belongs to.
+        """Answer a plan with the mechanism that its query belongs to: return the noisy integers.
 
         Any plan of noisy sums can be run here, because its noise distribution defines the sums to release.
 

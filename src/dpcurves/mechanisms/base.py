@@ -154,7 +154,8 @@ class QueryMechanism:
         return self._plan(query, loss, adjacency)
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan for a query of an accepted type. Each mechanism overrides this method.
+        """Choose the noise for a query of an accepted type, and return the plan of the release; each mechanism
+        overrides this.
 
         Args:
             query: A query that `accepts_query` accepts.

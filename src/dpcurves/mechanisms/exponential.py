@@ -286,7 +286,9 @@ class ExponentialPartition(QueryMechanism):
     display_name = "a choice of buckets"
 
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example partition has one interval per cell.
+        """Choose the parameter of the exponential mechanism for a partition, and return the plan of the release.
+
+        Its example partition has one interval per cell.
 
         Args:
             query: Cells that are divided into intervals.
@@ -305,7 +307,8 @@ class ExponentialPartition(QueryMechanism):
         return Plan(query, loss, adjacency, "buckets by the exponential mechanism", blank, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return for each position 1 if an interval of the chosen partition starts there, else 0.
+        """Sample a partition of the cells into intervals: return, for each position, 1 if an interval starts there,
+        else 0.
 
         Args:
             table: SECRET. Exact counts of the cells, missing records last, of shape ``(cells + 1,)``.
@@ -378,7 +381,8 @@ class ExponentialQuantiles(QueryMechanism):
     display_name = "recursive cuts"
 
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example cuts are evenly spaced edges.
+        """Choose the parameters for private quantiles, and return the plan of the release; its example cuts are equally
+        spaced edges.
 
         Args:
             query: Axis, and the number of pieces.
@@ -401,7 +405,7 @@ class ExponentialQuantiles(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the indices of the edges at ``pieces - 1`` private quantiles, in nondecreasing order.
+        """Sample private quantiles: return the indices of ``pieces - 1`` edges, in nondecreasing order.
 
         Args:
             table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
@@ -522,7 +526,10 @@ class ExponentialWorstBox(QueryMechanism):
     display_name = "a choice of a box"
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example choice is box 0.
+        """Choose the parameter of the exponential mechanism for a choice among boxes, and return the plan of the
+        release.
+
+        Its example choice is box 0.
 
         Args:
             query: Boxes, one of which is chosen.
@@ -539,7 +546,7 @@ class ExponentialWorstBox(QueryMechanism):
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return one integer: the index, in ``query.boxes``, of the sampled box.
+        """Sample a box by the exponential mechanism: return one integer, its index in ``query.boxes``.
 
         Args:
             table: SECRET. Exact counts of the cells, flat, missing records last.

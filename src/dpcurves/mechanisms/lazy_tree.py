@@ -80,7 +80,9 @@ class LazyTree(QueryMechanism):
     noise_sampler: Callable[[Noise, int, Randomness], NDArray[np.int64]] = sample_noise
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose error is the standard deviation of one prefix count, in records.
+        """Choose the noise of the binary tree for prefix counts, and return the plan of the release.
+
+        Its expected error is the standard deviation of one prefix count, in records.
 
         Args:
             query: Prefix lengths on the grid.

@@ -263,7 +263,7 @@ class LinearMechanism(QueryMechanism):
     __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the exact sums of cells, each plus one independent sample of its noise, in the order of
+        """Return noisy sums of cells, the output of the mechanism: exact sums plus independent noise, in the order of
         ``plan.distribution``.
 
         Args:
@@ -408,7 +408,8 @@ class FlatHistogram(FixedWidthMechanism):
     display_name = "a flat histogram"
 
     def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy count per interval of `width` cells.
+        """Choose the noise of a flat histogram, one count per interval of `width` cells, and return the plan of the
+        release.
 
         Args:
             query: Cells to count, or to add values or weights in.
@@ -445,7 +446,10 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
     display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the tree of `find_best_shape`, which depends on the exact noise if that is very small.
+        """Choose the tree of intervals and its noise (`find_best_shape`) for a query, and return the plan of the
+        release.
+
+        The best tree depends on the exact noise only if that is very small.
 
         Args:
             query: Cells to count, or to sum weights in.
@@ -479,7 +483,8 @@ class PartitionSums(LinearMechanism):
     refusal_template = "{called} answers a query that names its intervals, and nothing else"
 
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan that counts the query's own tilings, with equal budget fractions.
+        """Choose the noise of counts of the query's own nested intervals, with equal budget fractions, and return the
+        plan of the release.
 
         Args:
             query: Query with nested tilings of its cells.
@@ -509,7 +514,8 @@ class RegionSums(LinearMechanism):
     refusal_template = "{called} answer a query that names its regions, and nothing else"
 
     def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan that counts the query's regions, for prefixes in a tree over the regions.
+        """Choose the noise of counts of the query's regions, in a tree if prefixes are read, and return the plan of the
+        release.
 
         Args:
             query: Query with tilings of a table into regions.
@@ -576,7 +582,7 @@ class SubsetCounts(LinearMechanism):
     display_name = "counts of subsets"
 
     def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy number: how many subsets confirm the claim.
+        """Choose the noise of the number of confirming subsets, and return the plan of the release.
 
         Args:
             query: Claim about subsets of the records.

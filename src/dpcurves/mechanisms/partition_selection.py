@@ -139,7 +139,7 @@ class BoundedNoise:
         return 1 - (q ** (1 - least_noise) - q ** (k + 1)) / (1 - q) / normaliser
 
     def sample(self, size: int, randomness: Randomness) -> IntArray:
-        """Sample independent noise, exactly.
+        """Sample independent noise from the truncated distribution, exactly.
 
         Unbounded noise is sampled again while it exceeds the bound. If that would happen most of the time, a uniform
         integer within the bound is accepted with probability ``exp(-rate * |x|)``, at least 1/e. Both methods have
@@ -183,7 +183,7 @@ def _guess_threshold(rate: float, log_delta: float) -> int:
 
 
 def _bound_exp_neg_above(rate: Fraction) -> Decimal:
-    """Return ``exp(-rate)`` rounded up to 60 digits.
+    """Return an upper bound of ``exp(-rate)`` with 60 digits, for thresholds that hold exactly.
 
     All steps use the context of 60 digits, because operators would round to 28.
 
@@ -237,7 +237,10 @@ class ThresholdedCategories(QueryMechanism):
     display_name = "bounded noise"
 
     def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the threshold in its name.
+        """Choose the noise and the threshold of partition selection for a loss with a delta, and return the plan of the
+        release.
+
+        The plan names the threshold.
 
         Args:
             query: Column whose categories are found.
@@ -264,7 +267,8 @@ class ThresholdedCategories(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected category as an integer (`encode_name`), followed by its noisy number of units.
+        """Select the categories whose noisy number of units exceeds the threshold; return each as an integer
+        (`encode_name`) with that number.
 
         Categories are in alphabetical order. If more than `MOST_NAMES` exceed the threshold, those with the largest
         noisy numbers of units are returned.
@@ -426,7 +430,10 @@ class UniverseCategories(QueryMechanism):
     display_name = "noise in a universe"
 
     def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the least and the largest threshold in its name.
+        """Choose the noise and the thresholds of partition selection in a universe of names, and return the plan of the
+        release.
+
+        The plan names the smallest and the largest threshold.
 
         Args:
             query: Column whose categories are found, with all possible ones.
@@ -445,7 +452,8 @@ class UniverseCategories(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected name as an integer (`encode_name`), followed by its noisy number of units.
+        """Select the names whose noisy number of units exceeds their threshold; return each as an integer
+        (`encode_name`) with that number.
 
         Names are in alphabetical order. If more than `MOST_NAMES` exceed their thresholds, those with the largest noisy
         numbers of units are returned.

@@ -95,8 +95,9 @@ class SparseVector(QueryMechanism):
     display_name = "the sparse vector technique"
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
-        records.
+        """Choose the noises of the sparse vector technique for a query, and return the plan of the release.
+
+        Its expected error is the standard deviation of the noise of a comparison, in records.
 
         Args:
             query: Sums that are compared with thresholds.
@@ -286,7 +287,8 @@ class MergedCells(QueryMechanism):
     display_name = "merged cells"
 
     def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example partition has one interval per cell.
+        """Choose the noise for merging cells to intervals, and return the plan of the release; its example has one
+        interval per cell.
 
         Args:
             query: Cells that are merged to intervals.
@@ -398,8 +400,10 @@ class PrivTree(QueryMechanism):
     refusal_template = "{called} is grown for a query that asks for one, not {kind}"
 
     def _plan(self, query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example is the partition of evenly spread records; a single box if their number is
-        private.
+        """Choose noise, threshold and decay of PrivTree for a query, and return the plan of the release, with an
+        example partition.
+
+        The example is the partition of uniformly spread records; a single box if their number is private.
 
         Args:
             query: Boxes that are divided to a tree.

@@ -153,7 +153,10 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
     display_name = "a wavelet"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy contrasts; its error is the error of a prefix estimated from them by least squares.
+        """Choose the noise of Haar wavelet coefficients for a query, and return the plan of the release; no record is
+        read.
+
+        The plan's expected error is that of a prefix count, estimated from the coefficients by least squares.
 
         Args:
             query: Cells to count.
@@ -238,8 +241,10 @@ class Privelet(QueryMechanism):
     display_name = "wavelets of a table"
 
     def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
-        cell.
+        """Choose the noise of Haar wavelet coefficients of a table (Privelet), and return the plan of the release; no
+        record is read.
+
+        The plan's expected error is the root of the mean variance of the count of a box that begins at the first cell.
 
         Args:
             query: Boxes of a table to count.
@@ -251,8 +256,8 @@ class Privelet(QueryMechanism):
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy wavelets, then the noisy count of cells outside the table if there are any, then of missing
-        records.
+        """Return noisy Haar wavelet coefficients of a table, then the noisy number of records outside it, if there is
+        an outside, and of missing ones.
 
         Args:
             table: SECRET. Exact counts of the cells, flat, missing records last.
@@ -504,7 +509,8 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
     display_name = "a square root of prefix sums"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy convolutions.
+        """Choose the noise of counts under the square-root strategy, and return the plan of the release; no record is
+        read.
 
         Args:
             query: Cells to count.

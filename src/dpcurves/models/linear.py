@@ -98,7 +98,7 @@ def _parse_coefficient(coefficient: Any, name: str) -> float:
 
 
 def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
-    """Return intercept, columns and terms of named coefficients.
+    """Parse named coefficients of a regression (R or statsmodels) into intercept, columns and terms.
 
     Args:
         coefficients: Coefficients by their names in R or statsmodels.

@@ -181,7 +181,7 @@ def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
 
 
 def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | Categories:
-    """Return a column from the JSON values of `column_to_json`.
+    """Return a declared column of a model from its JSON values.
 
     Args:
         name: Name of the column.
@@ -212,7 +212,7 @@ def factor_to_json(factor: Power | Level) -> dict[str, Any]:
 
 
 def factor_from_json(stored: Any) -> Power | Level:
-    """Return a factor from the JSON values of `factor_to_json`.
+    """Return a factor of a term (power or category) from its JSON values.
 
     Args:
         stored: An object; or the name of a column, which means its first power.

@@ -209,7 +209,7 @@ class RejectionSampler:
 
 
 def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Sample uniform integers from 0 to ``2**bits - 1``.
+    """Sample the positions of proposals within their steps: uniform integers from 0 to ``2**bits - 1``.
 
     Args:
         size: Number of integers.

@@ -184,7 +184,7 @@ class Memory(Protocol):
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store noisy sums under new names, durably, before returning.
+        """Store noisy sums under new names, durably before returning, so that they are never drawn again.
 
         The first writer of a name wins, also between processes. So only the returned values may be used.
 

@@ -85,7 +85,7 @@ class Unit:
         return ObjectSummary("Privacy unit", [("column", self.column), ("records of a unit that are used", most)])
 
     def _repr_html_(self) -> str:
-        """Return the summary of the unit, for notebooks."""
+        """Return the summary of the privacy unit as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
@@ -201,7 +201,7 @@ Adjacency = AddRemove | ReplaceOne
 
 
 def _require_bounded(unit: Unit) -> None:
-    """Check that a unit has a contribution bound.
+    """Check that a contribution bound is stated for a unit, which sensitivities need.
 
     Args:
         unit: The privacy unit.
@@ -217,7 +217,7 @@ def _require_bounded(unit: Unit) -> None:
 
 
 def format_record_count(number: int) -> str:
-    """Format a number of records with its noun.
+    """Format a number of records with its noun, singular or plural, for messages.
 
     Args:
         number: Number of records.
@@ -262,7 +262,7 @@ class AdjacencyWithoutBound:
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit without a contribution bound."""
+        """The privacy unit, whose contribution bound each question chooses."""
         return Unit.with_unknown_bound(self.column)
 
     def __str__(self) -> str:
@@ -285,7 +285,7 @@ class Neighbours(Enum):
         return self is Neighbours.REPLACE_ONE
 
     def to_adjacency(self, unit: Unit, units: int | None) -> Adjacency:
-        """Return the neighbouring relation for a unit.
+        """Return the neighbouring relation (add-remove or replace-one) for a privacy unit with a contribution bound.
 
         Args:
             unit: The privacy unit, with a contribution bound.

@@ -326,7 +326,7 @@ def _common_step(losses: Counter[Fraction]) -> Fraction:
 
 
 def _import_accounting() -> ModuleType:
-    """Return dp-accounting's module of privacy loss distributions.
+    """Import the optional package dp-accounting, and return its module of privacy loss distributions.
 
     Raises:
         ImportError: dp-accounting is not installed.
@@ -518,7 +518,7 @@ class PrivacyLoss:
         return ObjectSummary("Privacy loss", rows)
 
     def _repr_html_(self) -> str:
-        """Return the summary of the loss, for notebooks."""
+        """Return the summary of the loss as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:

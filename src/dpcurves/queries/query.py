@@ -115,7 +115,7 @@ class Query:
 
     @property
     def cells(self) -> int:
-        """The number of cells of the last axis."""
+        """Number of counted cells (slots) of the last axis, which is the length of a row."""
         return self.shape[-1]
 
     @property

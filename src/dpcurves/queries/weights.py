@@ -95,7 +95,7 @@ class WeightedQuery(Query):
 
     @property
     def grid(self) -> Grid:
-        """The grid of the last axis.
+        """Grid of the last axis, whose values are weighted.
 
         Raises:
             TypeError: the last axis is not a column of numbers.

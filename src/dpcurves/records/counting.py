@@ -465,7 +465,7 @@ class Records:
         *,
         keeps_failing_rows: bool = True,
     ) -> None:
-        """Wrap an engine's table for questions.
+        """Wrap an engine's opened table, so that questions can count its records.
 
         Args:
             engine: Engine that counts the rows.
@@ -1402,8 +1402,8 @@ def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
 
 
 def _require_values(axes: Axes, columns: Sequence[Column]) -> None:
-    """Refuse logarithms and exponentials as axes where values are computed with, because their last bits differ between
-    libraries.
+    """Check that no axis is a logarithm or exponential where its values are used directly (as in sums): their last bits
+    differ between libraries.
 
     Args:
         axes: Axes of the query.

@@ -1262,7 +1262,7 @@ class ArrowSource:
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return None: Arrow carries texts as bytes.
+        """Return None: Arrow sources hand texts over as bytes, so DuckDB cannot decode them in a scan.
 
         Args:
             connection: Connection of DuckDB; without effect.

@@ -748,7 +748,7 @@ def _format_blob(value: str) -> str:
 
 
 def _quote_name(name: str) -> str:
-    """Return an SQL identifier in double quotes.
+    """Quote a column or table name as an SQL identifier.
 
     Args:
         name: Any name; double quotes in it are doubled.
@@ -1330,7 +1330,7 @@ def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
 
 
 def _column_from_values(name: str, values: Any) -> MemoryColumn:
-    """Return the column of a list, array or series.
+    """Make a column that engines can read from a list, array or series.
 
     Args:
         name: Column name.
@@ -1357,7 +1357,7 @@ def _column_from_values(name: str, values: Any) -> MemoryColumn:
 
 
 def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
-    """Return the column of a NumPy array.
+    """Make a column that engines can read from a NumPy array.
 
     Args:
         name: Column name.

@@ -261,7 +261,7 @@ def count_between(
 
 
 def require_axis(axes: Axes) -> Axis:
-    """Return the column that is counted along its grid.
+    """Return the last axis of a table, after a check that it is a column of numbers on a grid.
 
     Args:
         axes: Axes of a table, at least one.

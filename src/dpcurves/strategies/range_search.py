@@ -299,7 +299,7 @@ class PilotCounts:
         return self.estimate_tree(total).cells[1:-1]
 
     def estimate_tree(self, total: int | None, layout: Layout | None = None) -> TreeEstimate:
-        """Return expected counts of all intervals by empirical Bayes.
+        """Return expected counts of all intervals from all pilot rounds, by empirical Bayes.
 
         The estimate is made twice, because a first one sums up the noise of many empty intervals.
 

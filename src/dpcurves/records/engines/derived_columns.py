@@ -98,7 +98,7 @@ class DerivedSchema:
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
-        """Start without derived columns.
+        """Start with a table's own columns, to which derived columns will be added.
 
         Args:
             columns: Columns of the table.
@@ -188,7 +188,7 @@ class DerivedSchema:
         return _match_literals(parse_expression(text, argument), columns, argument)
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
-        """Add a derived column, and return its position.
+        """Add a column that is computed from an expression, and return its position.
 
         Args:
             text: The expression.

@@ -216,7 +216,7 @@ class EngineTable(ABC):
 
     @abstractmethod
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect and read the schema, but no row.
+        """Connect to the database and return an engine that can count the table's rows; only the schema is read.
 
         Args:
             unit: Privacy unit with its contribution bound.
