@@ -108,7 +108,7 @@ class TableCounts:
 
     @classmethod
     def from_last_release(cls, releases: Sequence[Release], grid: Grid | None = None) -> TableCounts:
-        """Return table counts that use the last release alone, because the earlier rounds do not fit its cells.
+        """Return table counts that use the last release alone; the earlier ones only chose its cells.
 
         Args:
             releases: All releases of the rounds, in order.

@@ -467,10 +467,10 @@ class RandomisedAnswers(Protocol):
 
     def likely(self, shares: FloatArray) -> Self:
         """Return answers of the same number of people, with the counts expected under these true proportions of
-        answers; for plans.
+        answers, to compute noise there.
 
         Args:
-            shares: Fraction of the people with each true answer, (cells + 1,), the last one for missing values; they
+            shares: Proportion of the people with each true answer, (cells + 1,), the last one for missing values; they
                 add up to 1.
         """
 

@@ -482,6 +482,8 @@ class _BoxTreeTable:
         """Choose the blocks to count: boxes of the tree that are not worth dividing with this budget fraction, by their
         first cells.
 
+        The blocks of the first round are returned if a single block would remain.
+
         Args:
             splits: Estimates of the nodes of the tree from the rounds before.
             full_noise: Noise of a count with the whole loss.
