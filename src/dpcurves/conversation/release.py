@@ -427,7 +427,7 @@ class Evidence:
 
     @property
     def interval_sums(self) -> IntervalSums:
-        """Noise distribution of released sums over intervals; for randomised reports, that of their debiased counts.
+        """Noise distribution of released sums over intervals; of debiased counts for randomised reports.
 
         Raises `TypeError` if the distribution is of another kind.
         """

@@ -127,7 +127,7 @@ class LayeredCompiler(ABC):
         return _Part(sql, layer, 1 + max((part.nesting for part in parts), default=0))
 
     def _name_part(self, part: _Part) -> _Part:
-        """Give an operation a column of its own in the next layer, and return the reference to it; names and literals
+        """Give an operation a separate column in the next layer, and return the reference to it; names and literals
         are returned unchanged.
 
         Args:

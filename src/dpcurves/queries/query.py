@@ -120,7 +120,7 @@ class Query:
 
     @property
     def per_record_sensitivity(self) -> int:
-        """Largest amount that one record can add to its cell of the table; the sensitivity per record."""
+        """Largest amount that a record can add to its cell of the table; the sensitivity per record."""
         return 1
 
     @property
@@ -537,7 +537,7 @@ class SumQuery(Query):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """Largest amount that one record can add to a cell: `half`, the largest distance of a value from the middle of
+        """Largest amount that a record can add to a cell: `half`, the largest distance of a value from the middle of
         its cell, in steps.
         """
         return self.half
@@ -553,7 +553,7 @@ class SquareQuery(SumQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """Largest amount that one record can add to a cell: ``half**2``, the largest squared distance from the middle
+        """Largest amount that a record can add to a cell: ``half**2``, the largest squared distance from the middle
         of its cell, in squared steps.
         """
         return self.half**2

@@ -258,12 +258,12 @@ class SplitRule:
 
     @property
     def most_parts(self) -> int:
-        """Largest number of parts into which one division can split a box."""
+        """Largest number of parts into which a division can split a box."""
         return prod(min(fan, cells) for fan, cells in zip(self.fans, self.shape, strict=True))
 
     @property
     def height(self) -> int:
-        """Largest number of divisions on a path: after so many, all boxes are single cells along the divided axes.
+        """Largest number of divisions on a path, after which all boxes are single cells along the divided axes.
 
         >>> SplitRule((4, 9), (2, 2)).height, SplitRule((4, 9), (2, 1)).height, SplitRule((1,), (2,)).height
         (4, 2, 0)

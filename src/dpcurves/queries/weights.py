@@ -156,7 +156,7 @@ class WeightQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """Largest amount that one record can add to its cell: the cap on weights, ``2**16`` steps."""
+        """Largest amount that a record can add to its cell: the cap on weights, ``2**16`` steps."""
         return Weights.STEPS
 
     @property
@@ -210,7 +210,7 @@ class SquaredWeightQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """Largest amount that one record can add to its cell: the squared cap on weights, ``2**16`` steps."""
+        """Largest amount that a record can add to its cell: the squared cap on weights, ``2**16`` steps."""
         return Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
@@ -256,7 +256,7 @@ class WeightedSumQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """Largest amount that one record can add: the cap on weights times the largest distance from the middle of the
+        """Largest amount that a record can add: the cap on weights times the largest distance from the middle of the
         cell, in steps.
         """
         return Weights.STEPS * self.half
@@ -315,7 +315,7 @@ class WeightedSpreadQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """Largest amount that one record can add: ``(256 * (half + abs(center)))**2``, with the center that is farthest
+        """Largest amount that a record can add: ``(256 * (half + abs(center)))**2``, with the center that is farthest
         from the middle of the cell.
         """
         return (COARSE_WEIGHT_STEPS * (self.half + self._outermost_center)) ** 2

@@ -1131,7 +1131,7 @@ def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
 
 @singledispatch
 def _tabulate_query(query: queries.Query, records: Records) -> NDArray[Any]:
-    """Return the exact table of a query of any type without a function of its own: counts of the cells, then of missing
+    """Return the exact table of a query of any type without a special function: counts of the cells, then of missing
     records.
 
     Args:

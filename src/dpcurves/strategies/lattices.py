@@ -248,7 +248,7 @@ def search_edges(
 
 
 def has_enough_pairs(records: float, ratio: float) -> bool:
-    """Return True if records are so many that a lattice search is worth its loss for statistics of pairs alone.
+    """Return True if there are enough records for a lattice search to be worth its loss for statistics of pairs alone.
 
     Args:
         records: The public or counted number of records.
