@@ -465,7 +465,7 @@ class RandomisedAnswers(Protocol):
             kernel: Kernel value of each pair of cells, (cells, cells).
         """
 
-    def likely(self, shares: FloatArray) -> Self:
+    def with_expected_counts(self, shares: FloatArray) -> Self:
         """Return answers of the same number of people, with the counts expected under these true proportions of
         answers, to compute noise there.
 

@@ -610,39 +610,39 @@ class PartitionDistribution:
         _sum_partitions(sums)
         return cls(sums)
 
-    def last_interval_weight(self, power: int, place: int) -> Scaled:
-        """Return the weight of all partitions of the first `place` positions whose last interval has ``2**power``
+    def last_interval_weight(self, power: int, length: int) -> Scaled:
+        """Return the weight of all partitions of the first `length` positions whose last interval has ``2**power``
         positions.
 
         The weight is rounded to 53 bits, and returned as an integer and a power of two.
 
         Args:
             power: Logarithm to base 2 of the length of the last interval.
-            place: Number of positions.
+            length: Number of positions.
         """
         sums = self.sums
         mantissa = self.sums.prior
         scale = 0
-        for number, digit in enumerate(_split_digits(int(sums.penalties[power, place]))):
+        for number, digit in enumerate(_split_digits(int(sums.penalties[power, length]))):
             mantissa *= float(sums.weights[number, digit])
             scale += int(sums.weight_exponents[number, digit])
-        before = place - (1 << power)
+        before = length - (1 << power)
         mantissa, shift = frexp(mantissa * float(sums.mantissas[before]))
         return int(mantissa * 2**53), shift - 53 + scale + int(sums.exponents[before])
 
-    def last_interval_weights(self, place: int) -> list[Scaled]:
-        """Return the weights of all partitions of the first `place` positions, by the length 1, 2, 4, ... of their last
+    def last_interval_weights(self, length: int) -> list[Scaled]:
+        """Return the weights of all partitions of the first `length` positions, by the size 1, 2, 4, ... of the last
         interval.
 
         Args:
-            place: Number of positions.
+            length: Number of positions.
 
         Returns:
             One weight per length that fits, each as an integer and a power of two.
         """
         return [
-            self.last_interval_weight(power, place)
-            for power in range(min(len(self.sums.penalties), place.bit_length()))
+            self.last_interval_weight(power, length)
+            for power in range(min(len(self.sums.penalties), length.bit_length()))
         ]
 
     def sample(self, randomness: Randomness) -> NDArray[np.int64]:

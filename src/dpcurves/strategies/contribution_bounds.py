@@ -647,19 +647,19 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
     ) if excluded_at_most else 0.0
 
 
-def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
+def describe_bound_price(adjacency: AdjacencyWithoutBound, pilot: Plan) -> tuple[str, ...]:
     """Return a note on what the pilot query spends and does, for a preview before anything is charged.
 
     Args:
         adjacency: Adjacency without a contribution bound.
-        look: Plan of the pilot query.
+        pilot: Plan of the pilot query.
 
     Returns:
         One note.
     """
-    values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
+    values = ", by a value of one record," if isinstance(pilot.query, SizedUnitsQuery) else ""
     return (
-        f"no bound of records per {adjacency.column} is stated: {look.loss}, {PILOT_FRACTION} of the loss, counts "
+        f"no bound of records per {adjacency.column} is stated: {pilot.loss}, {PILOT_FRACTION} of the loss, counts "
         f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
         f"{2**MOST_DOUBLINGS:,}; the errors below are for a bound of 1 and grow with the bound",
     )
