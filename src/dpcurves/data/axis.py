@@ -250,7 +250,7 @@ class Axis:
         if self.column == ALL_RECORDS and self.grid.cells > 1:
             raise InvalidArgument(
                 "column",
-                """'*' means all records, which can only be counted; a column of this name is written '"*"'""",
+                """'*' means all records, which can only be counted; for a column of this name, write '"*"'""",
                 "*",
             )
 

@@ -151,7 +151,7 @@ class HaarSums(EqualWidthSums):
         return spread_over_cells(counts, np.diff(self.bounds)), missing
 
     def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
-        """Return cells, (rows, cells), shrunk towards even splits where noise is larger than structure.
+        """Return cells, (rows, cells), shrunk towards even splits where noise exceeds the unevenness.
 
         A contrast that deviates significantly from an even split is kept; all others of its level in the row share the
         factor ``max(0, 1 - 1 / s)``, where s is their mean squared deviation over the variance.

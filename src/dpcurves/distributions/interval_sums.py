@@ -761,7 +761,7 @@ class IntervalSums(NestedSums):
 
     @property
     def interval_distribution(self) -> IntervalSums:
-        """The same distribution on a coarser grid, whose cells are the finest intervals that were counted.
+        """This distribution on a coarser grid, whose cells are the finest intervals that were counted.
 
         >>> from fractions import Fraction
         >>> from dpcurves.distributions import Family

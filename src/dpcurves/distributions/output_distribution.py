@@ -234,7 +234,7 @@ def _places_to_json(places: Places) -> dict[str, list[int]]:
 
 
 def _places_from_json(stored: Mapping[str, Any]) -> Places:
-    """Return the first cells that `_places_to_json` wrote, a range or a tuple.
+    """Return the first cells of intervals, a range or a tuple, from the JSON that `_places_to_json` wrote.
 
     Args:
         stored: JSON value with ``range`` or ``list``.

@@ -582,10 +582,10 @@ def root_weights(points: int, bits: int) -> IntArray:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def prefix_kernel(points: int, bits: int) -> FloatArray:
-    """Return the first `points` coefficients of ``1 / ((1 - t) * w(t))``, which turn noisy values into prefixes.
+    """Return the weights that decode prefix sums from the noisy values of the square-root strategy, by convolution.
 
-    They are convolved with the values. The series w has the coefficients ``root_weights(points, bits) / 2**bits``. The
-    array is read-only, because it is cached.
+    They are the first `points` coefficients of ``1 / ((1 - t) * w(t))``. The series w has the coefficients
+    ``root_weights(points, bits) / 2**bits``. The array is read-only, because it is cached.
 
     Prefixes are ``A x``, A the lower triangle of ones, and values are ``R x`` plus noise. Triangular Toeplitz matrices
     are power series: ``A R**-1`` has these coefficients for every invertible R. (If R were an exact root of A, it would
@@ -602,8 +602,9 @@ def prefix_kernel(points: int, bits: int) -> FloatArray:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def inverse_weights(points: int, bits: int) -> FloatArray:
-    """Return the first `points` coefficients of one over the series of `root_weights`, which turn noisy values into
-    noisy intervals. The array is read-only.
+    """Return the weights that decode counts of cells from the noisy values of the square-root strategy, by convolution.
+
+    They are the first `points` coefficients of one over the power series of `root_weights`. The array is read-only.
 
     Args:
         points: Number of coefficients.

@@ -464,7 +464,7 @@ def _list_interval_measurements(distribution: IntervalSums, values: tuple[int, .
 
 
 def _prefix_differences(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Return sums over intervals from prefix sums, along the last axis.
+    """Return the sum over each interval, a difference of two prefix sums, along the last axis.
 
     Args:
         prefixes: Sums of the first cells, up to and including each cell, shape (..., cells).

@@ -372,7 +372,10 @@ def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: Flo
 def _reweight_variances(
     interval_counts: IntervalCounts, variance: FloatArray, whitening: FloatArray, residual: FloatArray
 ) -> FloatArray:
-    """Return variances of the Gaussian components of each noise, estimated from residuals.
+    """Return new variances of the noises after one step of expectation-maximisation.
+
+    Laplace noise is a scale mixture of Gaussian noise: a count with a large residual gets a large variance, and so a
+    small weight in the fit.
 
     Args:
         interval_counts: The counts.

@@ -464,7 +464,7 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
-    """Apply `function` to each text and return the results; missing texts stay missing.
+    """Return the result of `function` for each text, for instance its lower case; missing texts stay missing.
 
     Args:
         values: Texts, None where missing, (rows,).
@@ -476,7 +476,7 @@ def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
 
 
 def _map_numbers(values: Array, function: Callable[[str], float]) -> Array:
-    """Return a number for each text; NaN for missing ones.
+    """Return the result of `function` for each text, for instance the number that it spells; NaN for missing ones.
 
     Args:
         values: Texts, None where missing, (rows,).

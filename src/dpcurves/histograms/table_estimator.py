@@ -292,7 +292,7 @@ def join_tilings(first: Release, second: Release) -> Evidence:
     """Combine the releases of coarse and finer nested tilings, for a joint least-squares estimate; the coarse one comes
     first.
 
-    Of the two counts of missing records the second one is used.
+    The estimate uses the second of the two counts of missing records.
 
     Args:
         first: Release of the coarse tilings.

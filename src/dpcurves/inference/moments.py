@@ -198,8 +198,8 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     """Return confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not
     below 0.
 
-    A mean m is accepted if noise and sampling together move a count of m units up to the released count with more than
-    half of the error probability, and likewise down. The sampling distribution is the distribution of
+    A mean m is accepted if noise and sampling together move a count of ``m * units`` up to the released count with more
+    than half of the error probability, and likewise down. The sampling distribution is the distribution of
     `share_intervals`, widened by half a record: without noise the interval is the Clopper-Pearson interval (1934), up
     to a fraction of a record. If the number of units is unknown, counts have a Poisson distribution, whose variance is
     larger than with any number of units.

@@ -683,7 +683,7 @@ class Scorecard(Predictor):
 
     @property
     def linear(self) -> Scorecard:
-        """The same scorecard with the identity link: it predicts linear predictors such as log-odds, for grids on that
+        """This scorecard with the identity link: it predicts linear predictors such as log-odds, for grids on that
         scale (`Grid.logistic`).
         """
         return replace(self, link=Link.IDENTITY)

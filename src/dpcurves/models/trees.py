@@ -166,7 +166,7 @@ class TreeEnsemble(Predictor):
 
     @property
     def linear(self) -> TreeEnsemble:
-        """The same ensemble with the identity link: it predicts linear predictors such as log-odds."""
+        """This ensemble with the identity link: it predicts linear predictors such as log-odds."""
         return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:

@@ -1035,7 +1035,7 @@ class Records:
     def _bind_ordered(self, axis: OrderedAxis, columns: Sequence[Column]) -> engines.BoundAxis:
         """Match an axis of two ordered times with a derived column, which is missing where they are out of order.
 
-        With an open end, a number beyond the grid stands for each missing one.
+        If an end of the axis is open, a missing time counts as a number beyond the grid.
 
         Args:
             axis: Axis of times of which one must not be after the other.

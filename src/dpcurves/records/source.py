@@ -967,7 +967,7 @@ DECIMALS_OF_ARROW = "decimal0123456789"
 
 
 def _arrow_type_name(data_type: DataType) -> str:
-    """Return the name of a type, as in ``int64`` and ``decimal128(10, 2)``.
+    """Return the Arrow name of a data type for messages, for instance ``int64`` or ``decimal128(10, 2)``.
 
     Args:
         data_type: Arrow type.

@@ -1005,7 +1005,7 @@ def _list_declared_labels(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, 
 def _format_value(position: int, kind: str, longest: int) -> str:
     """Return SQL that reads a column of a relation under the engine's name ``c0``, ``c1``, ...
 
-    As text if Arrow lacks its type; NULL if the text exceeds `longest` bytes.
+    Values whose type Arrow lacks become texts; a text longer than `longest` bytes becomes NULL.
 
     Args:
         position: Column index from 0.

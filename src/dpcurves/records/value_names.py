@@ -81,7 +81,7 @@ FLOATS = frozenset(_FLOATS)
 
 
 def value_name(value: Any, declared: ValueType) -> str | None:
-    """Return the name of a value, or None if the value is missing.
+    """Return the text by which a value is compared with categories, or None if the value is missing.
 
     Args:
         value: A double if the type is one of `FLOATS`. Otherwise the text that an engine returned, or a Python value.

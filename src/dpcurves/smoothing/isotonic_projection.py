@@ -206,8 +206,6 @@ def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_
     These are all negative steps or, with an exact ceiling, the last step alone, because meeting the ceiling may raise
     negative steps above 0.
 
-    Meeting an exact ceiling may raise negative steps above 0, so these are not surely 0.
-
     Args:
         steps: Increase to each point, and the last step to the ceiling, (points + 1,).
         ceiling: Largest value of the curve, or its exact last value; None: there is none.

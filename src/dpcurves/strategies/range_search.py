@@ -764,7 +764,7 @@ def _count_on_cells(
 
     Args:
         pilot_state: The search with all pilot queries, on the cells that these counted.
-        state: The same search on the cells chosen for the final count.
+        state: This search on the cells chosen for the final count.
         likely: Estimated count of each cell of the pilot queries.
         setting: Loss and adjacency.
         step: Step of which the values are multiples; 0 for no step.
