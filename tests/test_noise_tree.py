@@ -131,11 +131,11 @@ def test_looks_without_the_notes_they_stand_on_are_refused(tmp_path: Path) -> No
     session(url).ask(thresholds(2**31), ONE, "a")
     with closing(sqlite3.connect(tmp_path / "budget.db")) as connection, connection:
         connection.execute("DELETE FROM dpcurves_notes WHERE name = '0:2147483647'")
-    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts \d+"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the ledger's header counts \d+"):
         session(url).ask(thresholds(2**31), ONE, "a")
     with closing(sqlite3.connect(tmp_path / "budget.db")) as connection, connection:
         connection.execute("DELETE FROM dpcurves_notes")
-    with pytest.raises(ValueError, match=r"^memory: the state of this request is lost"):
+    with pytest.raises(ValueError, match=r"^memory: the stored noise of this request is lost"):
         session(url).ask(thresholds(7), ONE, "a")
 
 

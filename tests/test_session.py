@@ -293,7 +293,7 @@ def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> Non
     ("shares", "refused"),
     [
         (("1/2",), "1/2 of this question is left"),
-        (("2/3", "2/3"), "budget_fraction: a step needs fraction 2/3 of its question; 1/3 is left"),
+        (("2/3", "2/3"), "budget_fraction: a step needs fraction 2/3 of its question's loss; 1/3 is left"),
     ],
 )
 def test_a_question_whose_shares_do_not_add_up_to_one_is_refused_before_it_is_charged(
@@ -317,9 +317,9 @@ def test_a_request_whose_answer_was_deleted_is_not_answered_anew(tmp_path: Path)
     opened.ask(QUESTION, ONE, "a")
     with closing(sqlite3.connect(tmp_path / "budget.db")) as connection, connection:
         assert connection.execute("DELETE FROM dpcurves_answers").rowcount == 1
-    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts 3"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the ledger's header counts 3"):
         opened.ask(QUESTION, ONE, "a")
-    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts 3"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the ledger's header counts 3"):
         opened.ask(QUESTION, ONE, "b")
     assert opened.remaining == ONE
 

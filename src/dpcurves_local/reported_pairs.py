@@ -115,7 +115,7 @@ class DebiasedReports:
         """
         return self.make_pair_form(kernel - mean)
 
-    def likely(self, shares: FloatArray) -> DebiasedReports:
+    def with_expected_counts(self, shares: FloatArray) -> DebiasedReports:
         """Return reports of as many people whose counts are those expected for given true shares.
 
         Args:

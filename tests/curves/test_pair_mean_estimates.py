@@ -49,7 +49,7 @@ def test_estimates_are_unbiased_and_vary_as_they_say(kind: type[Randomiser], pop
     exact = float(SHARES @ KERNEL @ SHARES) if population else by_pairs(KERNEL, fixed)
     shares = np.append(SHARES if population else np.bincount(fixed, minlength=5) / people, 0.0)
     variance = (
-        reported(way, sent[0]).likely(shares).make_pair_form(KERNEL).find_deviation(population)
+        reported(way, sent[0]).with_expected_counts(shares).make_pair_form(KERNEL).find_deviation(population)
         / (people * (people - 1))
     ) ** 2
     found = [reported(way, reports).make_pair_form(KERNEL).unbiased_sum / (people * (people - 1)) for reports in sent]

@@ -97,8 +97,8 @@ def test_mixed_headers_and_damaged_files_are_refused_before_records_are_read(tmp
     (tmp_path / "packed.csv").write_bytes(whole)
     for name, rule in (
         ("m-*.csv", "the files have different columns"), ("q-*.parquet", "the files have different columns"),
-        ("keys", "lie under different keys"), ("clash", "have the same name"),
-        ("keys/*/*.parquet", "lie under different keys"), ("clash/*/*.parquet", "have the same name"),
+        ("keys", "have different partition keys"), ("clash", "have the same name"),
+        ("keys/*/*.parquet", "have different partition keys"), ("clash/*/*.parquet", "have the same name"),
         ("delta", "is a table of Delta"),
         ("empty", "is a folder without Parquet files; give"),
         ("none-*.csv", "no file matches 'none-"), ("cut.csv.zst", "zstd data are"),

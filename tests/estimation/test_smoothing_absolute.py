@@ -65,7 +65,7 @@ def test_nothing_to_count_is_nothing() -> None:
 
 def test_a_fall_that_no_noise_explains_is_refused() -> None:
     graph = build_noise_graph(2, [0], [2], 1.0)
-    with pytest.raises(ValueError, match="falls between points that noise does not move apart"):
+    with pytest.raises(ValueError, match="decreases between points that have the same noises"):
         project_isotonic_l1([2, 1], graph, AtMost(5))
 
 

@@ -110,7 +110,7 @@ def test_points_left_out_are_free() -> None:
 
 def test_a_fall_that_no_noise_explains_is_refused() -> None:
     graph = build_noise_graph(2, [0], [2], 1.0)  # both points have the same noise
-    with pytest.raises(ValueError, match="falls between points that noise does not move apart"):
+    with pytest.raises(ValueError, match="decreases between points that have the same noises"):
         project_isotonic_l2([2, 1], graph, AtMost(5))
 
 

@@ -64,22 +64,22 @@ def test_a_text_outside_of_the_language_is_refused_in_one_line(text: str) -> Non
 MISTYPED = {
     "agee > 3": "nearest is 'age'",
     "lower(age) = 'x'": "age: text is needed here, and this is a number",
-    "sex > 3": "a number and text are not compared",
+    "sex > 3": "a number and text cannot be compared",
     "sex + 1 > 3": "sex: a number is needed here, and this is text; cast it, as in CAST(name AS DOUBLE)",
     "age": "age: true or false is needed here, and this is a number; compare it, as in flag = 1",
-    "born > 3": "a date and a number are not compared",
+    "born > 3": "a date and a number cannot be compared",
     "ln(age) > 3": "compare age itself with a number",
     "exp(age) + 1 > 3": "its last bits differ",
     "code = code": "neither side declares a type",
     "age IN (age, 3)": "IN takes a list of values",
-    "substr(sex, age, 2) = 'a'": "after the text, values are needed",
+    "substr(sex, age, 2) = 'a'": "arguments after the first must be numbers or texts",
     "substr(sex, 0, 2) = 'a'": "whole numbers from 1 are needed",
     "born = 'tomorrow'": "a date is needed",
-    "least(sex, sex) = 'a'": "is for numbers and dates",
+    "least(sex, sex) = 'a'": "takes numbers and dates only",
     "insured > FALSE": "true and false have no order",
     "date_diff('hour', code, seen) > 2": "are not timestamps",
-    "coalesce(age, sex) = 'x'": "a number and text are not compared",
-    "CASE WHEN age > 1 THEN sex ELSE age END = 'x'": "a number and text are not compared",
+    "coalesce(age, sex) = 'x'": "a number and text cannot be compared",
+    "CASE WHEN age > 1 THEN sex ELSE age END = 'x'": "a number and text cannot be compared",
 }
 
 

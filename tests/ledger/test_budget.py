@@ -26,14 +26,14 @@ def test_parts_are_numbered_in_the_order_in_which_they_are_paid() -> None:
 
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(-1, 2), Fraction(3, 2)])
 def test_no_share_is_below_zero_or_above_what_is_left(share: Fraction) -> None:
-    with pytest.raises(ValueError, match=f"a step needs fraction {share} of its question; 1 is left"):
+    with pytest.raises(ValueError, match=f"a step needs fraction {share} of its question's loss; 1 is left"):
         QuestionBudget(GRANT).pay("a tree", share)
 
 
 def test_shares_of_two_things_do_not_add_up_to_more_than_the_grant() -> None:
     budget = QuestionBudget(GRANT)
     budget.pay("a tree", Fraction(2, 3))
-    with pytest.raises(ValueError, match="a step needs fraction 2/3 of its question; 1/3 is left"):
+    with pytest.raises(ValueError, match="a step needs fraction 2/3 of its question's loss; 1/3 is left"):
         budget.pay("another tree", Fraction(2, 3))
     assert budget.remaining == Fraction(1, 3)
 

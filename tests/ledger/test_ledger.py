@@ -242,9 +242,9 @@ def test_a_grant_that_was_not_given_stores_nothing(ledger: Ledger) -> None:
         replace(grant, id=1),
     )
     for forged in forgeries:
-        with pytest.raises(ValueError, match="grant: this ledger has not granted"):
+        with pytest.raises(ValueError, match="grant: this ledger has no charge"):
             ledger.store_answer(forged, 0, 0, "[1]")
-        with pytest.raises(ValueError, match="grant: this ledger has not granted"):
+        with pytest.raises(ValueError, match="grant: this ledger has no charge"):
             ledger.find_answer(forged, 0, 0)
 
 

@@ -84,7 +84,7 @@ def test_a_ledger_that_has_lost_rows_notes_nothing_anew(tmp_path: Path, flights:
     ledger.store_notes(grant, 0, {"0:1": 5, "1:0": 6})
     ledger.store_answer(grant, 0, 0, "[1]")
     edit(path, f"DELETE FROM dpcurves_{lost} WHERE entry >= 4")
-    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the book counts 5;"):
+    with pytest.raises(ValueError, match=r"^ledger: rows were removed without the key: the ledger's header counts 5;"):
         ledger.store_notes(grant, 0, {"1:0": 9, "2:0": 1})
     assert ledger.find_notes(grant, 0, ["0:1", "2:0"]) == {"0:1": 5}
 

@@ -186,12 +186,12 @@ def test_rows_after_the_last_one_are_found(path: Path, tmp_path: Path) -> None:
 
 def test_a_second_page_of_the_book_is_found(path: Path) -> None:
     edit(path, "INSERT INTO dpcurves_book SELECT 2, version, name, key, entries, head, seal FROM dpcurves_book")
-    assert trouble(path) == "ledger: the book has 2 rows, not one: it was changed without the key"
+    assert trouble(path) == "ledger: the ledger's header has 2 rows, not one: it was changed without the key"
 
 
 def test_a_book_that_was_removed_is_found(path: Path) -> None:
     edit(path, "DELETE FROM dpcurves_book")
-    assert trouble(path) == "ledger: the book has 0 rows, not one: it was changed without the key"
+    assert trouble(path) == "ledger: the ledger's header has 0 rows, not one: it was changed without the key"
 
 
 def test_an_older_balance_that_was_put_back_is_found(path: Path, tmp_path: Path) -> None:
@@ -279,14 +279,14 @@ JUNK = "SELECT 4, 99, 0, 0, 'x', previous, mac FROM dpcurves_answers WHERE entry
 @pytest.mark.parametrize(
     ("statements", "line"),
     [
-        (["DELETE FROM dpcurves_answers"], f"rows were removed without the key: the book counts {ENTRIES}"),
+        (["DELETE FROM dpcurves_answers"], f"rows were removed without the key: the ledger's header counts {ENTRIES}"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4"],
-         f"rows were removed without the key: the book counts {ENTRIES}"),
+         f"rows were removed without the key: the ledger's header counts {ENTRIES}"),
         (["UPDATE dpcurves_answers SET round = 70 WHERE entry = 4"], "row 4 was changed without the key"),
         (["DELETE FROM dpcurves_answers WHERE entry = 4", f"INSERT INTO dpcurves_answers {JUNK}"], "row 4 was changed"),
         (["UPDATE dpcurves_answers SET round = 70 WHERE entry = 4",
           "UPDATE dpcurves_book SET (entries, head, seal) = (SELECT entries, head, seal FROM early.dpcurves_book)"],
-         "rows were removed without the key: the book counts 3"),
+         "rows were removed without the key: the ledger's header counts 3"),
     ],
 )  # fmt: skip
 def test_what_was_answered_is_not_answered_anew(

@@ -61,7 +61,7 @@ WRONG = {
     "q IN (0.25, 0.255)": "column `q` is DECIMAL.* in the schema; write a number with at most [0-9]+ digits after",
     "n = 1.5": "column `n` is BIGINT in the schema; write a whole number",
     "d = '2024-1-2'": "a date is needed here", "m = '2024-01-01 10:00'": "a date is needed here",
-    "b = 'yes'": "text and true or false are not compared", "q = '0.25'": "a number and text are not compared",
+    "b = 'yes'": "text and true or false cannot be compared", "q = '0.25'": "a number and text cannot be compared",
     "t = '10:00'": "which expressions do not read", "v = '1 hour'": "which expressions do not read",
 }  # fmt: skip
 

@@ -66,6 +66,9 @@ def fingerprint(*facts: Any) -> str:
     """Return a fingerprint of public facts: their SHA-256 as 64 hexadecimal digits. Equal facts have equal
     fingerprints.
 
+    Args:
+        facts: Public objects, in order: queries, losses, distributions, numbers or texts.
+
     >>> from dpcurves.privacy import PrivacyLoss
     >>> fingerprint(PrivacyLoss.pure(1)) == fingerprint(PrivacyLoss.pure("1.0"))
     True
@@ -74,7 +77,11 @@ def fingerprint(*facts: Any) -> str:
 
 
 def to_canonical_json(fact: Any) -> str:
-    """Return facts as canonical JSON: sorted field names, exact fractions, enumerations by member name.
+    """Return public facts as canonical JSON text, from which fingerprints are computed: sorted field names, exact
+    fractions, enumerations by member name.
+
+    Args:
+        fact: Anything that `_to_plain` can represent.
 
     >>> to_canonical_json((1, Fraction(1, 3), None))
     '[1,{"fraction":"1/3"},null]'
@@ -83,10 +90,13 @@ def to_canonical_json(fact: Any) -> str:
 
 
 def _to_plain(fact: Any) -> Any:
-    """Return a fact that JSON cannot represent as JSON types.
+    """Convert a public fact that JSON cannot represent to JSON types, for fingerprints.
 
     Fractions and ranges are written exactly, arrays by their hash, models by their digest, dataclasses by their fields,
     and other objects by their repr.
+
+    Args:
+        fact: Any object.
     """
     kind: Any = {KIND: type(fact).__name__}
     plain: Any
@@ -167,7 +177,7 @@ class Setting:
     adjacency: Adjacency
 
     def count_noise(self, budget_fraction: Fraction = ALL) -> Noise:
-        """Return the noise of a count if this fraction of the loss were spent on one tiling.
+        """Return the noise that a count would have if this fraction of the loss were spent on it alone.
 
         Questions use it to choose queries. Mechanisms compute the noise that protects records themselves.
 
@@ -209,8 +219,9 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of query, loss, adjacency and distribution. Equal releases have equal hashes, however they are
-        described."""
+        """Hash of query, loss, adjacency and distribution: plans whose releases have the same distribution have equal
+        fingerprints.
+        """
         if not self._cached_fingerprint:  # cached, because a stream reads it at every time step
             self._cached_fingerprint.append(fingerprint(self.query, self.loss, self.adjacency, self.distribution))
         return self._cached_fingerprint[0]
@@ -257,12 +268,16 @@ class Release:
 
     @classmethod
     def make_placeholder(cls, plan: Plan) -> Release:
-        """Return an answer of blank values, with which a question is planned without data."""
+        """Return a release with blank values, with which a question is run through for a plan, without data.
+
+        Args:
+            plan: Plan of the release.
+        """
         return cls(plan, plan.distribution.blank_values(), allotment=None, seeded=True)
 
     @classmethod
     def from_json(cls, text: str, plan: Plan, allotment: Allotment) -> Release:
-        """Return a stored release as the answer to a plan.
+        """Return a release that was stored before, as the answer to an equal plan, so that no new noise is drawn.
 
         Args:
             text: JSON that `to_json` wrote.
@@ -288,7 +303,7 @@ class Release:
             )
 
     def to_json(self) -> str:
-        """Return the integers and the fingerprint of the plan as JSON; everything else follows from public facts."""
+        """Return the released integers and the plan's fingerprint as JSON text; all else follows from public facts."""
         reasons = {"reasons": self.reasons} if self.reasons else {}
         return json.dumps({"plan": self.plan.fingerprint, "values": self.values, "seeded": self.seeded, **reasons})
 
@@ -309,8 +324,13 @@ class Evidence:
 
     @classmethod
     def from_release(cls, release: Release) -> Evidence:
-        """Return the noise distribution, values and public total of a release as evidence. Sums over records have no
-        total."""
+        """Return the noise distribution, released values and public total of a release, for estimates.
+
+        Sums over records have no public total.
+
+        Args:
+            release: The release.
+        """
         distribution = release.plan.distribution
         return cls(
             distribution,
@@ -333,7 +353,8 @@ class Evidence:
 
     @property
     def sums(self) -> NoisySums:
-        """The distribution as noisy sums, conditioned on the released values.
+        """Noise distribution of the released sums, given the released values, on which it depends for randomised
+        reports.
 
         Raises:
             TypeError: the distribution is of another kind.
@@ -353,7 +374,7 @@ class Evidence:
 
     @property
     def unbiased_cells(self) -> FloatArray:
-        """Best linear unbiased estimates of the cells, (rows, cells).
+        """Best linear unbiased estimates of the counts of cells from the released values, (rows, cells).
 
         Raises:
             TypeError: the distribution is not one of sums.
@@ -362,12 +383,12 @@ class Evidence:
 
     @classmethod
     def sum_disjoint(cls, parts: Sequence[Evidence]) -> Evidence:
-        """Return the evidence of a union of disjoint records: the sums of releases under one distribution.
+        """Add up releases about disjoint groups of records: return the evidence of their union.
 
         Formal guarantees: see `NoisySums.sum_over_releases`. A public total is not used.
 
         Args:
-            parts: At least one release; all have the distribution of the first, which is not checked.
+            parts: At least one release; all must have the distribution of the first, which is not checked.
 
         Raises:
             TypeError: the noise is not additive.
@@ -377,7 +398,8 @@ class Evidence:
 
     @property
     def cell_evidence(self) -> list[Evidence]:
-        """The evidence of each single cell, row by row, if each was counted separately; no total is used.
+        """Released numbers and noise of each single cell, row by row, if each cell was counted separately; no public
+        total is used.
 
         Raises:
             ValueError: cells were not counted one by one.
@@ -396,7 +418,7 @@ class Evidence:
 
     @property
     def path_sums(self) -> PathSums:
-        """The output distribution, of prefix counts.
+        """Output distribution of the released prefix counts of a noise tree.
 
         Raises:
             TypeError: the distribution is of another kind.
@@ -405,15 +427,14 @@ class Evidence:
 
     @property
     def interval_sums(self) -> IntervalSums:
-        """The distribution of noisy sums over intervals; for randomised reports, the distribution of their debiased
-        counts.
+        """Noise distribution of released sums over intervals; of debiased counts for randomised reports.
 
         Raises `TypeError` if the distribution is of another kind.
         """
         return self.distribution.require_type(NoisySums).nested_distribution.require_type(IntervalSums)  # type: ignore[type-abstract]
 
     def to_json(self) -> dict[str, Any]:
-        """Return distribution, values and public total as plain objects for JSON.
+        """Return released values, their distribution and the public total as JSON-compatible objects.
 
         Returns:
             JSON values of the distribution, with the released integers; the total is null if it is private.
@@ -422,7 +443,10 @@ class Evidence:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Evidence:
-        """Parse the output of `to_json`.
+        """Return the evidence (released numbers with their noise distribution) that `to_json` stored.
+
+        Args:
+            stored: JSON object.
 
         Raises:
             ValueError: the stored object is damaged or of another kind.
@@ -440,7 +464,11 @@ class Evidence:
 
     @classmethod
     def _parse(cls, stored: Mapping[str, Any]) -> Evidence:
-        """Return the released numbers and their noise distribution, as stored with a curve.
+        """Return the released numbers and their noise distribution from a stored JSON object, without translating
+        errors.
+
+        Args:
+            stored: JSON object.
 
         Raises:
             Exception: the object is damaged; the type of the error depends on the damage.
@@ -529,7 +557,8 @@ class PrivacyStatement:
         model: str,
         where: str = "",
     ) -> PrivacyStatement:
-        """Return the statement of a curve with this loss under this adjacency.
+        """Return the privacy statement of a result: loss, neighbouring relation, trust model, mechanisms and origin of
+        the noise.
 
         Args:
             loss: The spent privacy loss.
@@ -551,12 +580,16 @@ class PrivacyStatement:
         )  # fmt: skip
 
     def with_notes(self, *notes: str) -> PrivacyStatement:
-        """Return a copy of this statement with further notes; duplicates are dropped."""
+        """Return a copy of this statement with further notes; duplicates are dropped.
+
+        Args:
+            notes: Lines of text.
+        """
         return replace(self, notes=tuple(dict.fromkeys((*self.notes, *notes))))
 
     @property
     def most_records(self) -> int | None:
-        """Upper bound of the number of records in the table and in each category; None if the number of units is
+        """Public upper bound of the number of records in the table and in each category; None if the number of units is
         private.
         """
         return None if self.units is None else self.units * self.rows_per_unit
@@ -571,7 +604,7 @@ class PrivacyStatement:
 
     @property
     def protected_unit(self) -> str:
-        """The privacy unit in words: each record, or a column with its contribution bound."""
+        """Privacy unit in words: each record, or a column with its contribution bound."""
         if not self.unit:
             return "each record"
         return f"each {self.unit} (at most {format_record_count(self.rows_per_unit)})"

@@ -108,7 +108,7 @@ class TableCounts:
 
     @classmethod
     def from_last_release(cls, releases: Sequence[Release], grid: Grid | None = None) -> TableCounts:
-        """Return counts that are read from the last release alone.
+        """Return table counts that use the last release alone; the earlier ones only chose its cells.
 
         Args:
             releases: All releases of the rounds, in order.
@@ -118,7 +118,7 @@ class TableCounts:
 
     @property
     def chosen_grid(self) -> Grid:
-        """The cells along the last axis, if the strategy chose them.
+        """Grid of the last axis that the strategy chose in earlier rounds.
 
         Raises:
             TypeError: the strategy chose no cells.
@@ -131,12 +131,12 @@ class TableCounts:
 
     @property
     def is_paid(self) -> bool:
-        """Whether these counts were released; False for blank values of a planned question."""
+        """Whether these counts were released; False if they are placeholders of a question that was only planned."""
         return self.releases[-1].allotment is not None
 
     @property
     def counts(self) -> Evidence:
-        """The counts of the last round. They are unbiased for any choice of the earlier rounds."""
+        """Released counts of the last round, which are unbiased for any choice of the earlier rounds."""
         return self.evidence[-1]
 
 
@@ -304,7 +304,7 @@ class AutomaticRangeWorkload(Workload[TableCounts]):
 
     @property
     def axes(self) -> Axes:
-        """No axes: the cells are unknown before the first round."""
+        """Empty: the cells are unknown before the first round chooses them."""
         return ()
 
 

@@ -356,7 +356,9 @@ def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: Randomised
         reports: Tallies of the reports with their randomisation.
     """
     value = reports.mean(kernel.mean)
-    likely_reports = reports.likely(project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people)
+    likely_reports = reports.with_expected_counts(
+        project_to_simplex(reports.counts, 1.0 * reports.people) / reports.people
+    )
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
         """Return the normal interval at `level`; the whole line if noise hides whether there are any reports.

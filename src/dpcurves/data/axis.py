@@ -87,11 +87,11 @@ class Predictor(ABC):
         """Return all fields of the model except its name, as JSON values by field."""
 
     def to_json(self) -> str:
-        """Return a JSON text from which the same model is parsed, bit for bit."""
+        """Return the model as JSON text, from which the same model is parsed, bit for bit."""
         return json.dumps(self.to_object())
 
     def to_object(self) -> dict[str, Any]:
-        """Return the model as JSON-compatible objects, of which `to_json` writes the text.
+        """Return the model as JSON-compatible Python objects; `to_json` writes them as text.
 
         Returns:
             The kind of model as ``dpcurves``, its name, and its `fields`.
@@ -147,7 +147,10 @@ class Predictor(ABC):
 
 
 def require_name(name: object) -> None:
-    """Refuse a name that cannot be printed in plots and ledgers.
+    """Refuse a name of a column or category that cannot be printed in plots and ledgers.
+
+    Args:
+        name: The name.
 
     Raises:
         ValueError: the name is empty, too long or not printable.
@@ -164,7 +167,7 @@ def require_name(name: object) -> None:
 
 
 def _encode_column(values: Any, categories: tuple[str | int | float | bool, ...] | None) -> FloatArray:
-    """Return a public column as numbers, shape (records,).
+    """Return a public column as an array of numbers: numeric values, or indices of declared categories, (records,).
 
     Args:
         values: Values of the column.
@@ -197,7 +200,11 @@ def _find_category(value: Any, texts: dict[str, float], numbers: dict[float, flo
 
 
 def _to_number(value: Any) -> float:
-    """Return a value as a double; NaN if it is not a number."""
+    """Return a value as a double; NaN if it is not a number.
+
+    Args:
+        value: Value of a public column.
+    """
     try:
         return float(value)
     except (TypeError, ValueError):
@@ -242,7 +249,9 @@ class Axis:
         require_type("grid", self.grid, Grid, "a Grid, as in Grid(0, 100, cells=64),")
         if self.column == ALL_RECORDS and self.grid.cells > 1:
             raise InvalidArgument(
-                "column", """'*' means all records, which only counts; write '"*"' for a column of this name""", "*"
+                "column",
+                """'*' means all records, which can only be counted; for a column of this name, write '"*"'""",
+                "*",
             )
 
     @property
@@ -332,12 +341,12 @@ class LatticeAxis(Axis):
 
     @classmethod
     def from_axis(cls, axis: Axis, step: float, *, has_points: bool = False) -> LatticeAxis:
-        """Return the lattice of this step within the grid of an axis.
+        """Return the axis that counts a column on multiples of a step within its grid, and apart from them.
 
         Args:
             axis: Column and grid.
             step: Distance of neighbouring multiples, in units of the column.
-            has_points: Whether each multiple has a separate cell.
+            has_points: True: each multiple has a separate cell; False: all multiples are counted together.
         """
         lower, upper = axis.grid.endpoints
         first, last = find_multiples(lower, upper, step)
@@ -354,7 +363,12 @@ class LatticeAxis(Axis):
         )
 
     def build_expression(self, number: Expression) -> Expression:
-        """Return the index of the cell of a number, as an expression; missing where the number is missing."""
+        """Return, as an expression, the index of the cell that a number is counted in; missing where the number is
+        missing.
+
+        Args:
+            number: Expression of a number.
+        """
         lower, upper = self.bounds
         off = float(self.grid.cells - 1)
         if lower > upper:
@@ -386,7 +400,7 @@ def find_multiples(lower: float, upper: float, step: float) -> tuple[int, int]:
 
 
 def multiply_step(quotient: int, step: float) -> float:
-    """Return a multiple of a step, a whole number or one over a whole number, as `is_multiple` computes multiples.
+    """Return a multiple of a step as a double, rounded in the same way as `is_multiple` computes multiples.
 
     >>> multiply_step(3, 0.1), multiply_step(-2, 5.0)
     (0.3, -10.0)
@@ -399,12 +413,22 @@ def multiply_step(quotient: int, step: float) -> float:
 
 
 def round_to_steps(number: Expression, step: float) -> Expression:
-    """Return a number over a step, as a whole number."""
+    """Return the number divided by a step and rounded, as an expression: the index of the nearest multiple.
+
+    Args:
+        number: Expression of a number.
+        step: A whole number, or one over a whole number.
+    """
     return (number / step if step >= 1 else number * float(round(1 / step))).call("round")
 
 
 def is_multiple(number: Expression, step: float) -> Expression:
-    """Return whether a number is a multiple of a step, which is a whole number or one over a whole number.
+    """Return the condition, as an expression, that a number is a multiple of a step, which is a whole number or one
+    over one.
+
+    Args:
+        number: Expression of a number.
+        step: A whole number, or one over a whole number.
 
     >>> from dpcurves.expressions import col
     >>> print(is_multiple(col("x"), 5.0), "|", is_multiple(col("x"), 0.05))
@@ -454,11 +478,13 @@ class Categories:
 
     @property
     def slots(self) -> int:
-        """Number of cells in which records are counted: one per category."""
+        """Number of cells that records are counted in: one per category."""
         return len(self.values)
 
     def _build_summary(self) -> ObjectSummary:
-        """Return a summary for display: column, number of categories, the first 12 categories, and the filter."""
+        """Return what `repr` and notebooks show: column, number of categories, the first 12 categories, and the
+        filter.
+        """
         listed = 12  # categories that the summary names
         names = ", ".join(map(str, self.values[:listed]))
         if len(self.values) > listed:
@@ -469,7 +495,7 @@ class Categories:
         return ObjectSummary("Public categories", rows)
 
     def _repr_html_(self) -> str:
-        """Return the summary of the categories, for notebooks."""
+        """Return the summary of the categories as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
@@ -478,7 +504,8 @@ class Categories:
 
     @property
     def argument_names(self) -> tuple[str, ...]:
-        """Return the argument name of each category, for error messages.
+        """Name of the argument that each category came from, for error messages; ``categories`` unless `arguments`
+        names others.
 
         Without `arguments` each is ``categories``.
         """
@@ -568,7 +595,8 @@ class UnlistedCategories(Categories):
         require_universe(self.universe)
 
     def to_selected_categories(self, names: tuple[str, ...]) -> SelectedCategories:
-        """Return the selected categories and the rest, under a name that no selected category has.
+        """Return the categories that partition selection found, and a category for all others, under a name that no
+        selected one has.
 
         Args:
             names: Names that partition selection found, in the order of the result; for a `HashUniverse` their hashes.
@@ -598,17 +626,26 @@ class ListedCategories(SelectedCategories):
 
     @classmethod
     def from_categories(cls, categories: Categories) -> ListedCategories:
-        """Return the declared categories with ``other`` behind them, under a name that none of them prints as."""
+        """Return declared categories with one more category, for all other values, whose name differs from all declared
+        ones.
+
+        Args:
+            categories: Categories that the user listed.
+        """
         return cls(categories.column, (*categories.values, _name_other(categories.values)), where=categories.where)
 
     @property
     def listed(self) -> Categories:
-        """The declared categories, without the last one."""
+        """The categories that the user declared, without the last one for all other values."""
         return Categories(self.column, self.values[:-1], where=self.where)
 
 
 def _name_other(names: Sequence[Category]) -> str:
-    """Return the name of the category of all other values, which differs from the printed names."""
+    """Return a name for the category of all other values that differs from all printed names of the given categories.
+
+    Args:
+        names: Declared categories.
+    """
     other = OTHER
     printed_names = set(map(str, names))
     while other in printed_names:

@@ -105,7 +105,9 @@ class CsvFile:
 
     @property
     def origin(self) -> date | None:
-        """Return the day that counts as 0, or None if dates are not read as numbers."""
+        """The day that dates are counted from, when they are read as numbers of days; None if dates are not read as
+        numbers.
+        """
         return None if self.dates is None else _parse_day(self.dates)[0]
 
     @property
@@ -135,6 +137,9 @@ def parse_delimiter(value: object) -> str:
 
 def _parse_day(text: object) -> tuple[date, str]:
     """Parse a day such as ``2020-01-01`` or ``01.01.2020``, and return it with its separator.
+
+    Args:
+        text: Text that the user gave.
 
     Raises:
         InvalidArgument: the text has neither form, or the day does not exist.
@@ -170,6 +175,10 @@ def is_text_file(path: str | PathLike[str]) -> bool:
 
 
 def strip_compression(path: str | PathLike[str]) -> str:
-    """Return the path of a file in lower case, without ``.gz`` or ``.zst`` at its end."""
+    """Return the path of a file in lower case, without the ending ``.gz`` or ``.zst``, to recognise its format.
+
+    Args:
+        path: Path or name of the file.
+    """
     name = str(path).lower()
     return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)

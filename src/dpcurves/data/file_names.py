@@ -83,6 +83,9 @@ def _list_folder(folder: Path) -> FileGroup:
     Files and folders whose names start with ``_`` or ``.`` are skipped: Hive and Spark use them for logs and temporary
     files.
 
+    Args:
+        folder: Folder of the table.
+
     Raises:
         InvalidArgument: the folder has no Parquet files, is a table of another format, or has files with different
             keys.
@@ -120,10 +123,13 @@ def _add_partition_keys(paths: Sequence[Path], folders: Sequence[tuple[str, ...]
     pairs = [[part.partition("=") for part in parts if "=" in part] for parts in folders]
     keys = {tuple(unquote(key) for key, _, _ in pairs_of_file) for pairs_of_file in pairs}
     if len(keys) > 1:
-        raise InvalidArgument("data", f"files of {table_name!r} lie under different keys; give folders of one kind")
+        raise InvalidArgument(
+            "data",
+            f"files of {table_name!r} have different partition keys (as in year=2024); give folders with the same keys",
+        )
     (names,) = keys
     if len(set(names)) < len(names):
-        raise InvalidArgument("data", f"a key occurs twice in {table_name!r}; rename its folders")
+        raise InvalidArgument("data", f"a partition key occurs twice on a path of {table_name!r}; rename the folders")
     values = tuple(tuple(_read_value(value) for _, _, value in pairs_of_file) for pairs_of_file in pairs)
     return FileGroup(tuple(paths), names, values)
 

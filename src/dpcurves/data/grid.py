@@ -209,6 +209,16 @@ class Grid:
         through: float | None = None,
         outside: Outside = Outside.CLIPPED,
     ) -> None:
+        """Make a grid of equal cells, from their number or from their width.
+
+        Args:
+            lower: The first edge, in units of the column.
+            upper: The last edge.
+            cells: Number of cells; give either this or `width`.
+            width: Width of a cell.
+            through: A number that must be an edge, such as a value that many records share; None: no such number.
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+        """
         if (cells is None) == (width is None):
             raise InvalidArgument(
                 "grid",
@@ -217,7 +227,7 @@ class Grid:
         if width is None:
             self._initialize(lower, upper, cells or 0, Spacing.LINEAR, (), outside)
         else:
-            self._initialize_evenly(
+            self._initialize_from_width(
                 require_number("grid", lower), require_number("grid", upper), require_number("width", width), outside
             )
         if through is not None:
@@ -229,8 +239,9 @@ class Grid:
                     "through", f"{value:.12g} is not an edge of the grid; choose one of the nearest, {nearest}"
                 )
 
-    def _initialize_evenly(self, lower: float, upper: float, width: float, outside: Outside) -> None:
-        """Set cells of a width: by the formula, or by explicit edges if the formula rounds some edge differently.
+    def _initialize_from_width(self, lower: float, upper: float, width: float, outside: Outside) -> None:
+        """Set equal cells of a given width: by the linear formula, or by explicit edges where the formula would round
+        some edge differently from the decimal.
 
         Args:
             lower: First edge.
@@ -298,7 +309,7 @@ class Grid:
 
     @classmethod
     def from_spacing(cls, spacing: Spacing, lower: float, upper: float, *, cells: int) -> Grid:
-        """Make a grid with this spacing.
+        """Return a grid whose edges follow this spacing: equal steps, equal ratios, or equal steps of a probability.
 
         Args:
             spacing: The formula of the edges; not explicit ones.
@@ -318,7 +329,7 @@ class Grid:
 
     @classmethod
     def from_edges(cls, edges: Sequence[float], *, outside: Outside = Outside.CLIPPED) -> Grid:
-        """Return a grid with these edges.
+        """Return a grid with explicitly listed edges, for cells of any widths.
 
         Args:
             edges: At least two finite numbers, increasing.
@@ -342,6 +353,9 @@ class Grid:
         as ``2^32``.
 
         ``geometric:`` or ``logistic:`` may precede ``lower:upper:cells``.
+
+        Args:
+            text: Text that the user gave.
 
         Raises:
             ValueError: the text has another form, or its bounds do not increase.
@@ -403,7 +417,7 @@ class Grid:
     def _initialize(  # noqa: PLR0917
         self, lower: float, upper: float, cells: int, spacing: Spacing, explicit: tuple[float, ...], outside: Outside
     ) -> Grid:
-        """Check the arguments and set the fields of this grid; return the grid.
+        """Check the arguments and set the fields of this grid, for all constructors; return the grid.
 
         Args:
             lower: First edge.
@@ -442,7 +456,9 @@ class Grid:
         return self
 
     def _is_rising(self) -> bool:
-        """Return True if the edges increase. Of a grid too fine for memory, three ranges of edges are tested."""
+        """Return True if the computed edges increase; of a grid too fine for memory, three ranges of edges are
+        tested.
+        """
         if self._has_few_edges:
             return bool(np.all(np.diff(self.edges) > 0))
         if self.spacing is Spacing.LINEAR:
@@ -454,7 +470,7 @@ class Grid:
         return all(bool(np.all(np.diff(self.edge(indices + start)) > 0)) for start in starts)
 
     def _is_wider_than_rounding(self) -> bool:
-        """Return True if rounding cannot exchange two edges of a linear grid.
+        """Return True if cells of a linear grid are so wide that rounding cannot exchange two edges.
 
         Let u be half the distance from 1 to the next double. `edge` multiplies, divides and adds with relative errors
         of at most u each, so an edge is off by at most 2 u times the width of the grid plus u times the largest edge,
@@ -516,7 +532,9 @@ class Grid:
 
     @property
     def multiplies_first(self) -> bool:
-        """True if `edge` can multiply before it divides, so that integer edges are exact. False only on overflow."""
+        """Whether `edge` may multiply before it divides, which makes integer edges exact; False only if the product
+        would overflow.
+        """
         return isfinite(self.cells * (self.upper - self.lower))
 
     def exclusive_bound(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -524,6 +542,9 @@ class Grid:
         with those for values outside).
 
         x is -inf for no slots, and NaN for all slots: in NumPy's order every value that is not missing is below NaN.
+
+        Args:
+            slots: Numbers of slots, from 0, of any shape.
 
         >>> Grid(0, 1, cells=4).exclusive_bound(np.array([0, 1, 3, 4])).tolist()
         [-inf, 0.25, 0.75, nan]
@@ -537,10 +558,14 @@ class Grid:
         return np.where(slots == 0, -np.inf, np.where(slots == self.slots, np.nan, bounds))
 
     def boundary(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the upper boundary of the first `slots` slots: their values lie below, all others at or above.
+        """Return the boundary above the first `slots` slots (counted cells): their values lie below, all others at or
+        above.
 
         An end slot also counts all values beyond the grid, so both outer boundaries are infinite. With
         `Outside.APART` the last edge is closed: values on it lie below.
+
+        Args:
+            slots: Numbers of slots, from 0, of any shape.
 
         >>> grid = Grid(0, 3, cells=3)
         >>> grid.boundary(np.arange(grid.slots + 1))
@@ -554,6 +579,9 @@ class Grid:
         """Return the bounds of the values in slots ``first`` to ``last - 1``, shape ``(..., 2)``.
 
         The bounds are boundaries of slots; for declared values they are values.
+
+        Args:
+            slots: Index of the first slot of each range, and of the slot behind its last one, shape ``(..., 2)``.
         """
         return self.boundary(slots)
 
@@ -564,7 +592,7 @@ class Grid:
 
     @property
     def closed_endpoints(self) -> tuple[float, float]:
-        """Return the smallest and the largest number that is not counted apart.
+        """The smallest and the largest number that counts as inside the grid, if values outside are counted apart.
 
         These are `lower` and `upper`, except for a grid of probabilities, from 0 to 1: a number beyond an end by no
         more than rounding (`PROBABILITY_ROUNDING`) counts as the end.
@@ -586,11 +614,17 @@ class Grid:
         return self.spacing is Spacing.EXPLICIT or self.cells <= MOST_STORED_EDGES
 
     def cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the slot that each value is counted in, shape ``(n,) -> (n,)``. All engines must agree with it.
+        """Return the slot (counted cell) that each value belongs to. All engines must agree with it.
 
         A value on an edge belongs to the cell above it, and `upper` to the last cell. Values outside, infinities
         included, count in the end cells. With `Outside.APART` the first and the last slot count values beyond the
         `closed_endpoints`, and the cells are between them. NaN is missing: its slot is `slots`, one past the last.
+
+        Args:
+            values: Numbers in units of the column, (n,).
+
+        Returns:
+            Indices of slots, (n,).
 
         >>> Grid(0, 1, cells=4).cell_of(np.array([-3, 0.25, 1, np.inf, np.nan]))
         array([0, 1, 3, 3, 4])
@@ -605,9 +639,12 @@ class Grid:
         return np.where(np.isnan(values), self.slots, slot)
 
     def _inner_cell_of(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the number of inner edges at or below each value.
+        """Return, for each value, the number of inner edges at or below it, which is its cell.
 
-        Bisection is used if all edges are too many for memory, or for so few values.
+        Bisection with the formula is used if edges are too many for memory, or not worth computing for so few values.
+
+        Args:
+            values: Numbers in units of the column, of any shape.
         """
         if self.spacing is Spacing.EXPLICIT or (
             self._has_few_edges and self.cells < CELLS_PER_VALUE * max(values.size, 1)
@@ -622,7 +659,8 @@ class Grid:
         return lowest
 
     def nearest_edge(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the index of the edge nearest to each value, the lower of two; beyond the grid, its end.
+        """Return the index of the grid edge nearest to each value, the lower of two equally near; for values beyond the
+        grid, the first or last edge.
 
         >>> Grid(0, 1, cells=2**40).nearest_edge(np.array([-1, 0.5, 1, 2])) / 2**40
         array([0. , 0.5, 1. , 1. ])
@@ -636,7 +674,8 @@ class Grid:
         return np.where(is_closer_to_upper, cell + 1, cell)
 
     def offset_of(self, values: NDArray[np.float64], half: int) -> NDArray[np.int64]:
-        """Return the distance of each value from the middle of its cell, in steps of the cell's width / ``2 * half``.
+        """Return where each value lies in its cell: its distance from the middle, in steps of the cell's width / ``2 *
+        half``.
 
         Let ``[left, right)`` be the cell of a value x, clipped to the grid. The result is
         ``floor((x - (left + (right - left) / 2)) / (right - left) * (2 * half) + 1/2)`` in doubles, clipped to
@@ -645,6 +684,10 @@ class Grid:
 
         >>> Grid(0, 10, cells=2).offset_of(np.array([0, 1.25, 2.5, 99, np.nan]), half=100)
         array([-100,  -50,    0,  100,    0])
+
+        Args:
+            values: Numbers in units of the column, of any shape.
+            half: Number of steps from the middle to an edge of the cell.
 
         Raises:
             ValueError: `half` is below 1 or above 2**52.
@@ -667,6 +710,9 @@ class Grid:
     def with_outside(self, outside: Outside) -> Grid:
         """Return a grid of equal cells with another rule for values outside the range.
 
+        Args:
+            outside: What becomes of values outside: moved to the nearest cell, or counted apart.
+
         >>> Grid(0, 1, cells=2).with_outside(Outside.APART).slots
         4
         """
@@ -681,7 +727,10 @@ class Grid:
         return Grid.from_edges(self.edges.tolist(), outside=self.outside) if self._has_few_edges else self
 
     def merge_cells(self, edge_indices: Sequence[int]) -> Grid:
-        """Merge cells between the edges with these indices, in any order and with repeats.
+        """Return the grid with cells merged between the edges with these indices.
+
+        Args:
+            edge_indices: Indices of the edges that stay, in any order and with repeats, besides the first and the last.
 
         >>> Grid(0, 1, cells=4).merge_cells([2, 2]).edges.tolist()
         [0.0, 0.5, 1.0]
@@ -690,7 +739,9 @@ class Grid:
         return Grid.from_edges(self.edge(kept).tolist(), outside=self.outside)
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the cells in words: their number, their range and width, and where values outside are counted."""
+        """Return the summary that `repr` and notebooks show: number of cells, their range and width, and where values
+        outside are counted.
+        """
         ends = self.edge(np.array([0, self.cells])).tolist()
         edges = self.edge(np.arange(min(self.cells, 2**16) + 1))
         widths = np.diff(edges)
@@ -709,7 +760,7 @@ class Grid:
         return ObjectSummary("Grid of public cells", rows)
 
     def _repr_html_(self) -> str:
-        """Return the summary of the grid, for notebooks."""
+        """Return the summary of the grid (range, cells, values outside) as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
@@ -729,7 +780,8 @@ DOUBLINGS = 64
 
 
 def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit") -> Grid:
-    """Return cells whose middle 1, 3, 5, ... form the closed intervals ``[-d, d]``, d = 1, 2, 4, ... units.
+    """Return a grid of doubling widths, symmetric around 0: its middle 1, 3, 5, ... cells form the closed intervals
+    ``[-d, d]``, d = 1, 2, 4, ... units.
 
     To close the intervals, the inner edges above zero are the next doubles above d. Values outside are counted apart.
 
@@ -798,6 +850,9 @@ def split_at_round_numbers(grid: Grid) -> Grid:
     than `MOST_SPLIT` cells, is returned unchanged. A round number at an end of a clipped grid is also separated from
     the values beyond. The edges depend on the public grid alone.
 
+    Args:
+        grid: Public grid.
+
     >>> split_at_round_numbers(Grid(0, 30, cells=3)).edges.tolist()
     [-5e-324, 0.0, 5e-324, 10.0, 20.0, 30.0]
     >>> split_at_round_numbers(Grid(-1, 2, cells=300)).cells - 300
@@ -823,6 +878,9 @@ def split_at_zero(grid: Grid) -> Grid:
     A zero at an end of a clipped grid is also separated from the values beyond. The edges depend on the public grid
     alone.
 
+    Args:
+        grid: Public grid.
+
     >>> split_at_zero(Grid(0, 1000, cells=500)).edges[:4].tolist()
     [-5e-324, 0.0, 5e-324, 2.0]
     """
@@ -832,7 +890,13 @@ def split_at_zero(grid: Grid) -> Grid:
 
 
 def _split_at_numbers(grid: Grid, numbers: NDArray[np.float64]) -> Grid:
-    """Return the grid with a separate cell for each of these numbers; unchanged if an edge would overflow."""
+    """Return the grid with a separate cell for each of these numbers, up to the next double; unchanged if an edge would
+    overflow.
+
+    Args:
+        grid: The grid.
+        numbers: Numbers inside the grid, in units of the column.
+    """
     edges = grid.edges
     if grid.outside is Outside.APART:
         numbers = numbers[numbers < grid.upper]
@@ -878,7 +942,7 @@ def find_round_numbers(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def require_clipped(name: str, grid: object) -> Grid:
-    """Refuse a grid that counts values outside apart.
+    """Check that a grid clips values outside to its end cells, where counting them separately makes no sense.
 
     Args:
         name: Name of the argument, for the error message.

@@ -41,7 +41,7 @@ class MissingReason(Enum):
 
     @property
     def description(self) -> str:
-        """Return a phrase that follows "records that", such as "have an empty field", with the frequent causes."""
+        """Phrase for notes that continues "records that", such as "have an empty field", with frequent causes."""
         return DESCRIPTIONS[self]
 
 

@@ -85,15 +85,23 @@ class TextUniverse:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the number of names of each rank, that is, of length 1, 2, and so on."""
+        """Number of possible names of each rank, that is, of length 1, 2, and so on."""
         return tuple(len(self.alphabet) ** length for length in range(1, self.longest + 1))
 
     def label(self, name: str) -> str:
-        """Return the released form of a name: the name itself."""
+        """Return how a name is released: unchanged, in contrast to hashed names.
+
+        Args:
+            name: Name of a category.
+        """
         return name
 
     def find_rank(self, name: str) -> int | None:
-        """Return the rank of a name, its length minus one; None if the universe does not contain the name."""
+        """Return the rank of a name, its length minus one; None if the universe does not contain the name.
+
+        Args:
+            name: Name of a category.
+        """
         return len(name) - 1 if 0 < len(name) <= self.longest and not set(name) - set(self.alphabet) else None
 
     def name_at(self, rank: int, index: int) -> str:
@@ -151,20 +159,28 @@ class HashUniverse:
 
     @property
     def digits(self) -> int:
-        """Return the number of hexadecimal digits of a hash."""
+        """Number of hexadecimal digits with which a hash is printed."""
         return self.bits // BITS_A_DIGIT
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Return the number of hashes of each rank: a single rank with all ``2**bits`` hashes."""
+        """Number of hashes of each rank: a single rank with all ``2**bits`` hashes."""
         return (1 << self.bits,)
 
     def label(self, name: str) -> str:
-        """Return the released form of a name: ``#`` and the first digits of the name's SHA-256 hash."""
+        """Return how a name is released: ``#`` and the first hexadecimal digits of its SHA-256 hash.
+
+        Args:
+            name: Name of a category.
+        """
         return f"#{sha256(name.encode()).hexdigest()[: self.digits]}"
 
     def find_rank(self, name: str) -> int | None:
-        """Return 0, because all hashes have the same rank, and every name has a hash. `name` is not used."""
+        """Return 0 for every name: a universe of hashes has one rank, and every name has a hash in it.
+
+        Args:
+            name: Not used.
+        """
         return 0
 
     def name_at(self, rank: int, number: int) -> str:
@@ -204,6 +220,9 @@ def parse_universe(text: str) -> Universe:
 
 def require_universe(universe: object) -> None:
     """Refuse a value that is neither None nor a universe.
+
+    Args:
+        universe: Value of the argument.
 
     Raises:
         TypeError: the value has another type.

@@ -103,6 +103,9 @@ class Values(Grid):
         >>> Values.parse("300,350,500")
         Values((300.0, 350.0, 500.0))
 
+        Args:
+            text: Text that the user gave.
+
         Raises:
             ValueError: the text has another form; a value is repeated or infinite; or there are too many.
         """
@@ -155,7 +158,7 @@ class Values(Grid):
         return Values(self.declared_values, outside=outside)
 
     def to_explicit(self) -> Values:
-        """Return these values unchanged: their edges are always explicit."""
+        """Return these values unchanged; a grid of declared values has explicit edges already."""
         return self
 
     def merge_cells(self, edge_indices: Sequence[int]) -> Grid:
@@ -182,7 +185,10 @@ class Values(Grid):
 
 
 def _sort_values(values: Iterable[float]) -> tuple[float, ...]:
-    """Return the declared values as floats in increasing order.
+    """Sort declared values, and return them as floats.
+
+    Args:
+        values: Declared values in any order.
 
     Raises:
         WrongArgumentType: `values` is not a list of numbers.
@@ -249,12 +255,14 @@ def _midpoint(left: float, right: float) -> float:
 
 
 def _outer_edge(value: float, inner: float, towards: float) -> float:
-    """Return an outer edge of the grid.
+    """Return the outer edge of the first or last cell, as far from the declared value as the cell's inner edge.
+
+    At least one double beyond the value.
 
     The edge lies as far from the outermost value as the inner edge of its cell, and at least one double further out.
 
     Args:
-        value: The first or last value.
+        value: The first or last declared value.
         inner: Inner edge of its cell.
         towards: ``-inf`` for the lower edge, ``inf`` for the upper edge.
     """
@@ -293,7 +301,12 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
 
 
 def format_values(values: tuple[float, ...]) -> str:
-    """Return declared values as Python code: as a range if they are equally spaced integers, else as a tuple."""
+    """Return declared values as Python code for `repr`: as a range if they are equally spaced integers, else as a
+    tuple.
+
+    Args:
+        values: Declared values, increasing.
+    """
     if len(values) > 2 and all(value.is_integer() for value in values):
         first = int(values[0])
         step = int(values[1]) - int(values[0])
@@ -361,16 +374,17 @@ class Weights:
 
     @property
     def axis(self) -> Axis:
-        """Return an axis that reads the column as numbers. Its single cell is not used."""
+        """Axis that reads the column of weights as numbers; its grid of one cell is not used."""
         return Axis(self.column, Grid(0, self.cap, cells=1))
 
     @property
     def step(self) -> float:
-        """Return the weight of one step, ``cap / STEPS``, in units of the weights."""
+        """Weight of one step of the integer scale, ``cap / STEPS``, in units of the weights."""
         return self.cap / self.STEPS
 
     def to_steps(self, values: FloatArray) -> IntArray:
-        """Return each weight as an integer number of steps, from 0 to `STEPS`; -1: missing.
+        """Return each weight, clipped to the cap, as an integer number of steps, from 0 to `STEPS`; -1 if it is
+        missing.
 
         Formal guarantees: the result is a function of each weight alone, by fixed operations on doubles, and no weight
         raises an error.

@@ -41,11 +41,14 @@ NO_TOTAL = "must count the total of each row; or have one row, with a public tot
 
 
 def shrinkage_factors(squares: FloatArray, degrees_of_freedom: IntArray) -> FloatArray:
-    """Return the factor by which the deviations of each family are multiplied, after James and Stein; 0 shrinks fully.
+    """Return James-Stein shrinkage factors for groups of noisy deviations; 1 keeps them, 0 shrinks them fully.
 
     Args:
-        squares: Squared deviations of each family over their variance, of shape ``(..., rows, parents)``.
-        degrees_of_freedom: Their expectation under noise alone, per family, of shape ``(parents,)``.
+        squares: Sum of squared deviations of each group over their variance, (..., rows, parents).
+        degrees_of_freedom: Expectation of `squares` under noise alone, for each group, (parents,).
+
+    Returns:
+        Factors, (..., rows, parents).
     """
     positive_squares = np.maximum(squares, LEAST_VARIANCE)
     level = np.maximum(0, 1 - degrees_of_freedom.sum() / positive_squares.sum(axis=-1, keepdims=True))
@@ -93,7 +96,7 @@ class HaarSums(EqualWidthSums):
 
     @property
     def halves(self) -> tuple[int, ...]:
-        """Number of intervals in half a node of each level, from coarse to fine.
+        """Number of intervals in the left half of a full node of the wavelet tree, for each level from coarse to fine.
 
         >>> from fractions import Fraction
         >>> from dpcurves.distributions import Family
@@ -104,14 +107,17 @@ class HaarSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Number and noise of the totals, if they were released, and of the contrasts of each level, from coarse to
-        fine.
+        """The released values by groups of equal noise: row totals, if released, then the contrasts of each level from
+        coarse to fine; number per row and noise.
         """
         contrasts = map(Part, band_sizes(self.points)[1:], self.levels)
         return (*(() if self.top is None else (Part(1, self.top),)), *contrasts)
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return sums of left halves minus sums of right halves, which may be shorter at the end of a row.
+        """Return the exact Haar wavelet coefficients of the rows, which the noise is added to: left half minus right
+        half of each node.
+
+        At the end of a row the right half may be shorter.
 
         Args:
             cells: Counts of all cells, (rows, cells), as integers or floats.
@@ -145,7 +151,7 @@ class HaarSums(EqualWidthSums):
         return spread_over_cells(counts, np.diff(self.bounds)), missing
 
     def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
-        """Return cells, (rows, cells), shrunk towards even splits where noise is larger than structure.
+        """Return cells, (rows, cells), shrunk towards even splits where noise exceeds the unevenness.
 
         A contrast that deviates significantly from an even split is kept; all others of its level in the row share the
         factor ``max(0, 1 - 1 / s)``, where s is their mean squared deviation over the variance.
@@ -197,8 +203,8 @@ def _split_values(
 
 
 def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> FloatArray:
-    """Return the counts of the halves of nodes, of shape ``(..., children)``: (count + contrast) / 2 and (count -
-    contrast) / 2.
+    """Return the counts of the two halves of each node, one step of the inverse Haar transform: (count + contrast) / 2
+    and (count - contrast) / 2.
 
     A last node without a right half is passed down unchanged.
 
@@ -216,7 +222,8 @@ def _split_nodes(counts: FloatArray, contrast: FloatArray, children: int) -> Flo
 
 
 def _even_contrasts(distribution: HaarSums, half: int) -> FloatArray:
-    """Return the contrast of each split node per record if records lie evenly over its cells.
+    """Return the relative contrast (left minus right half, per record) that each node has if records are uniform over
+    its cells.
 
     Args:
         distribution: Distribution, with its points and their width in cells.
@@ -260,7 +267,7 @@ def contrast_variances(distribution: HaarSums, total_is_public: bool) -> FloatAr
 
 
 def top_variance(distribution: HaarSums, total_is_public: bool) -> float:
-    """Return the variance of the estimated total of a row.
+    """Return the noise variance of the estimated total of a row, in squared records.
 
     The totals of all rows and the missing count are independent; a public total is the sum of all of them.
 
@@ -313,7 +320,8 @@ class HaarTensorSums(CountDistribution):
     def __post_init__(self) -> None:
         if len(self.noises) != prod(len(band_sizes(side)) for side in self.sides):
             raise InvalidArgument(
-                "noises", f"give one noise for each combination of bands of {self.sides} cells, got {len(self.noises)}"
+                "noises",
+                f"give one noise for each combination of wavelet levels of {self.sides} cells, got {len(self.noises)}",
             )
 
     @property
@@ -336,15 +344,18 @@ class HaarTensorSums(CountDistribution):
 
     @property
     def blocks(self) -> list[tuple[slice, ...]]:
-        """Indices of the values of each combination of bands in a table of values, in the order of `noises`."""
+        """Index of each block of wavelet coefficients in a table of all released values, one block per combination of
+        levels of the axes, in the order of `noises`.
+        """
         offsets = (np.cumsum([0, *band_sizes(side)]).tolist() for side in self.sides)
         return list(product(*([slice(*bounds) for bounds in pairwise(axis_offsets)] for axis_offsets in offsets)))
 
     @property
     def mean_prefix_variance(self) -> float:
-        """Mean variance of an unbiased count of a box that begins at the first cell, over all these boxes.
+        """Noise variance of the unbiased count of a box at the origin (a prefix on every axis), averaged over all such
+        boxes.
 
-        The count is a sum of values times factors, each the product of one factor per axis.
+        The count is a sum of released values times factors, each the product of one factor per axis.
         """
         variances: FloatArray = np.array([noise.variance for noise in self.noises])
         variances = variances.reshape([len(band_sizes(side)) for side in self.sides])
@@ -354,14 +365,20 @@ class HaarTensorSums(CountDistribution):
 
     @classmethod
     def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
-        """Return the number of cells of a stored table, so that too large a one is refused before memory is
-        allocated.
+        """Return the number of cells of a stored table, to refuse too large ones before memory is allocated.
+
+        Args:
+            stored: JSON object of the release.
         """
         return prod(int(side) for side in stored.get("sides", ()))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that a JSON object of `to_json` describes.
+        """Return the distribution of a stored release of wavelet coefficients, from the JSON object that `to_json`
+        wrote.
+
+        Args:
+            stored: JSON object of the release.
 
         Raises:
             InvalidArgument: the sides do not give the stored numbers of rows and cells.
@@ -377,7 +394,8 @@ class HaarTensorSums(CountDistribution):
 
 
 def band_sizes(side: int) -> tuple[int, ...]:
-    """Return the number of totals (1) and of contrasts of each level along an axis, from coarse to fine.
+    """Return the number of Haar coefficients of each level along an axis: the total (1), then contrasts from coarse to
+    fine.
 
     >>> band_sizes(5), band_sizes(8), band_sizes(1)
     ((1, 1, 1, 2), (1, 1, 2, 4), (1,))
@@ -390,11 +408,15 @@ def band_sizes(side: int) -> tuple[int, ...]:
 
 
 def mean_squared_factors(side: int) -> FloatArray:
-    """Return mean squared factors of the values of each band in prefixes of 1 to `side` cells.
+    """Return the mean squared factor with which each level's Haar coefficients enter prefix counts, over prefixes of 1
+    to `side` cells.
 
     A node of total T and contrast D has ``(T + D) / 2`` in its left half and ``(T - D) / 2`` in its right half. So a
     prefix that ends at a fraction u of the left half contains ``u / 2`` of both, and one that ends at a fraction u of
     the right half contains ``(1 + u) / 2`` of T and ``(1 - u) / 2`` of D.
+
+    Args:
+        side: Number of cells along the axis, at least 1.
 
     >>> mean_squared_factors(2)
     array([0.625, 0.125])
@@ -427,7 +449,9 @@ class TableEstimate:
 
 
 def estimate_table(distribution: HaarTensorSums, values: Sequence[int], total: int | None) -> TableEstimate:
-    """Return unbiased counts; no other linear estimate exists except of the total, which a public total corrects.
+    """Return unbiased counts of all cells of a table from released Haar coefficients, corrected by a public total.
+
+    No other unbiased linear estimate exists, except of the total.
 
     Args:
         distribution: The distribution of the released numbers.
@@ -461,8 +485,15 @@ def estimate_table(distribution: HaarTensorSums, values: Sequence[int], total: i
 
 
 def _invert_transform(values: FloatArray) -> FloatArray:
-    """Return the cells, (..., cells), of which `values` are the totals and contrasts; a node without a right half is
-    its left half.
+    """Invert the Haar transform of one axis: return the cells whose total and contrasts are given.
+
+    A node at the end that has no right half equals its left half.
+
+    Args:
+        values: The total, then the contrasts from coarse to fine, along the last axis, (..., cells).
+
+    Returns:
+        Cells, (..., cells).
     """
     side = values.shape[-1]
     total, *contrasts = np.split(values, np.cumsum(band_sizes(side)[:-1]), axis=-1)

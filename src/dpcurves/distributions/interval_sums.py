@@ -91,7 +91,9 @@ class NestedSums(NoisySums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Number of intervals and noise of each level, from coarse to fine."""
+        """The released values by level, from coarse to fine: number of intervals per row, and the noise of their
+        counts.
+        """
         return tuple(Part(len(level.starts), level.noise) for level in self.levels)
 
     @property
@@ -156,7 +158,8 @@ def interval_variances(distribution: NestedSums, total_is_public: bool) -> Float
 
 @lru_cache(maxsize=1024)  # a pure function of public facts
 def mean_interval_variance(distribution: NestedSums, total_is_public: bool) -> float:
-    """Return the mean of `interval_variances` over inner edges; for a single cell, the variance of its count.
+    """Return the variance of an estimated prefix count, averaged over the edges inside a row; for a single cell, the
+    variance of its count.
 
     Sums over the edges in each interval follow the same recursion, which is fast if intervals are few or regular.
 
@@ -190,7 +193,11 @@ def mean_interval_variance(distribution: NestedSums, total_is_public: bool) -> f
 
 
 def _total_variance(distribution: NestedSums, variance: FloatArray, total_is_public: bool) -> float:
-    """Return the variance of the sum of all rows and the missing count, which a public total corrects.
+    """Return the variance of the estimated total over all rows plus the missing count, to which a public total adds
+    information.
+
+    Infinite if the total is private or missing records were not counted: then there is no constraint that links the
+    rows.
 
     Infinite if the total is private or missing records were not counted: then a total gives no information on rows.
 
@@ -221,7 +228,7 @@ def _combined_variances(distribution: NestedSums) -> list[FloatArray]:
 
 
 def _first_children(level: Tier, finer: Tier) -> IntArray:
-    """Return where the intervals of a level start among the intervals of the next finer level.
+    """Return, for each interval of a level, the index of its first child among the intervals of the next finer level.
 
     Args:
         level: Coarser level.
@@ -244,7 +251,8 @@ def _first_children(level: Tier, finer: Tier) -> IntArray:
 
 
 def _interval_of_edges(level: Tier, cells: int) -> IntArray:
-    """Return the number of the interval to the right of each edge, (cells + 1,); for the last edge the last one.
+    """Return the index of the interval that begins at or contains each edge of a row, (cells + 1,); the last edge has
+    the last interval.
 
     Args:
         level: The tiling.
@@ -257,15 +265,18 @@ def _interval_of_edges(level: Tier, cells: int) -> IntArray:
 def _weighted_variance_below(
     variance: FloatArray, start: IntArray, interval: IntArray, slope: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return ``sum(u v)`` and ``sum(u**2 v)`` for each edge, over the intervals from `start` to `interval`.
+    """Return, for each edge of a row, the weighted variance of the intervals between `start` and the edge.
+
+    With v the variance of an interval, and u = 1 for intervals below the edge and `slope` for the one that contains the
+    edge, these are ``sum(u v)`` and ``sum(u**2 v)``.
 
     v is the variance of an interval; u is 1 below the edge, and `slope` in the interval that contains the edge.
 
     Args:
-        variance: Variance of each interval.
-        start: First interval of the sum, for each edge.
-        interval: Interval that contains the edge.
-        slope: Share of that interval below the edge.
+        variance: Variance of each interval, (intervals,).
+        start: First interval of the sum, for each edge, (edges,).
+        interval: Interval that contains the edge, (edges,).
+        slope: Fraction of that interval below the edge, (edges,).
     """
     cumulative = np.concatenate(([0.0], np.cumsum(variance)))
     complete = cumulative[interval] - cumulative[start]
@@ -282,8 +293,9 @@ class _EdgeSums(NamedTuple):
 
 
 def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
-    """Return the sums of `_EdgeSums` for linear interpolation, where a, the part of an interval below an edge, is 0,
-    1/width, 2/width, ...
+    """Return the sums over edges of the finest intervals, within which prefix counts are interpolated linearly.
+
+    The fraction a of an interval's count below an edge is 0, 1/width, 2/width, ...
 
     Args:
         bounds: Bounds of the intervals, in cells, (intervals + 1,).
@@ -293,15 +305,15 @@ def _interpolated_sums(bounds: IntArray) -> _EdgeSums:
 
 
 def _sum_regular_first_level(distribution: NestedSums, tilings: list[range]) -> tuple[_EdgeSums, FloatArray]:
-    """Return sums and variances of a regular tree, in which each level has two kinds of intervals: complete and last
-    ones.
+    """Return the sums over edges and the variances of the top level of a regular tree; fast, since intervals of a level
+    differ only in the last one.
 
     Args:
         distribution: Sums over nested intervals.
         tilings: First cells of the intervals of each level, from coarse to fine.
 
     Returns:
-        Sums of the intervals of the first level, and their variances, (intervals,).
+        Sums over the edges of each interval of the first level, and the variances of its estimates, (intervals,).
     """
     measured_variances = [max(level.noise.variance, _TINY) for level in distribution.levels]
     width = tilings[-1].step
@@ -319,17 +331,18 @@ def _sum_regular_first_level(distribution: NestedSums, tilings: list[range]) -> 
 
 
 def _select_intervals(sums: _EdgeSums, index: IntArray) -> _EdgeSums:
-    """Return the sums of the intervals with these indices.
+    """Return the per-interval sums over edges for a selection of the intervals of a level.
 
     Args:
-        sums: Sums of all intervals.
-        index: Indices of intervals.
+        sums: Sums over the edges of each interval of the level.
+        index: Indices of the selected intervals, (selected,).
     """
     return _EdgeSums(*(column[index] for column in sums))
 
 
 def _sum_in_parents(sums: _EdgeSums, variance: FloatArray, first_child: IntArray) -> _EdgeSums:
-    """Return the sums of `_EdgeSums` over the intervals of the level above, whose first children are `first_child`.
+    """Combine sums over the edges of each interval into sums over the edges of each parent interval, one level up in
+    the tree.
 
     Args:
         sums: Sums of the intervals of a level.
@@ -352,7 +365,17 @@ def _sum_in_parents(sums: _EdgeSums, variance: FloatArray, first_child: IntArray
 def _moments(
     sums: _EdgeSums, fraction: FloatArray, fraction_before: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return sums over edges of 1, ``before + a * fraction``, its square, and ``before + a**2 * fraction``."""
+    """Return sums over all edges of an interval, for each interval, that the variance of prefix estimates is computed
+    from.
+
+    For an edge, a is the fraction of the interval's count below it. The sums are of 1, of ``before + a * fraction``, of
+    its square, and of ``before + a**2 * fraction``.
+
+    Args:
+        sums: Sums of 1, a and a**2 over the edges of each interval.
+        fraction: Weight of each interval, (intervals,): its variance, or its share of the total variance.
+        fraction_before: Sum of `fraction` over the intervals to the left, (intervals,).
+    """
     slope = sums.edges * fraction_before + fraction * sums.slope
     square = fraction_before * (sums.edges * fraction_before + 2 * fraction * sums.slope) + fraction**2 * sums.square
     return sums.edges, slope, square, sums.edges * fraction_before + fraction * sums.square
@@ -451,7 +474,8 @@ def least_squares_batch(
 
 
 def split_by_level(distribution: NestedSums, values: FloatArray) -> tuple[list[LevelMeasurement], FloatArray]:
-    """Return the measurements of all levels, and the missing count (...), 0 if it was not released.
+    """Split released values into the noisy sums of each level, with their variances, and the missing counts (...), 0 if
+    not released.
 
     Args:
         distribution: Distribution of the released values.
@@ -469,11 +493,14 @@ def split_by_level(distribution: NestedSums, values: FloatArray) -> tuple[list[L
 
 
 def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
-    """Combine each interval's own value with its children's sum by inverse variance, from fine to coarse; return the
-    combined values of all levels.
+    """Combine each interval's own noisy count with the sum of its children by inverse variance, from the finest level
+    to the coarsest (first pass of least squares).
 
     Args:
         measurements: Noisy sums of each level, from coarse to fine.
+
+    Returns:
+        The combined counts of all levels.
     """
     layers = build_layers(
         [measurement.bounds for measurement in measurements], [measurement.variance for measurement in measurements]
@@ -490,7 +517,8 @@ def run_upward_pass(measurements: Sequence[LevelMeasurement]) -> UpwardPass:
 def adjust_rows_to_total(
     distribution: NestedSums, upward: UpwardPass, missing: FloatArray, total: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the totals of the rows, (..., rows), and the missing count, adjusted to a public total if there is one.
+    """Return the estimated totals of the rows, (..., rows), and missing counts, (...), corrected by the public total if
+    there is one.
 
     Args:
         distribution: Distribution of the counts.
@@ -535,7 +563,8 @@ class Layer:
 
     @property
     def residual_fraction(self) -> FloatArray:
-        """Fraction of its parent's residual that each child gets: its share of the variance.
+        """Fraction of the difference between a parent's count and its children's sum that each child gets: its share of
+        the variance.
 
         Shape ``(intervals,)``; fractions of the children of a parent add up to 1.
         """
@@ -679,8 +708,13 @@ class IntervalSums(NestedSums):
     missing: Noise | None
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return the sums of cells, (rows, cells), over the intervals of each level, one table (rows, intervals) per
-        level.
+        """Return the exact counts of the intervals of each level, which the noise is added to.
+
+        Args:
+            cells: Counts of cells, (rows, cells).
+
+        Returns:
+            One table (rows, intervals) per level, from coarse to fine.
         """
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
@@ -703,8 +737,8 @@ class IntervalSums(NestedSums):
         return np.broadcast_to(interval_variances(self, total_is_public), (self.rows, self.cells + 1))
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
-        """Return standard deviations of both outermost cells; for the last cell at most the standard deviation of its
-        count.
+        """Return the noise standard deviations of the first and the last cell of a row; for the last cell an upper
+        limit, the standard deviation of its released count.
 
         Args:
             total_is_public: Whether the number of records is public.
@@ -717,7 +751,8 @@ class IntervalSums(NestedSums):
         return first_deviation, min([last_deviation, *count_deviations])
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
-        """Return the mean of `prefix_variances`, fast if intervals are few or regular.
+        """Return the noise variance of an estimated prefix count, averaged over the inner edges; fast if intervals are
+        few or regular.
 
         Args:
             total_is_public: Whether the number of records is public.
@@ -726,7 +761,7 @@ class IntervalSums(NestedSums):
 
     @property
     def interval_distribution(self) -> IntervalSums:
-        """The distribution with the finest intervals as its cells.
+        """This distribution on a coarser grid, whose cells are the finest intervals that were counted.
 
         >>> from fractions import Fraction
         >>> from dpcurves.distributions import Family
@@ -746,12 +781,13 @@ class IntervalSums(NestedSums):
 
     @property
     def cell_noise(self) -> Noise | None:
-        """The noise of each cell if there is a single level of single cells, else None."""
+        """The noise of each cell's count if there is a single level whose intervals are single cells; else None."""
         is_flat = len(self.levels) == 1 and len(self.levels[0].starts) == self.cells
         return self.levels[0].noise if is_flat else None
 
     def append_finer(self, finer: IntervalSums, starts: Sequence[int]) -> IntervalSums:
-        """Return the distribution of these sums followed by sums over finer cells, all with independent noise.
+        """Return the distribution of these sums and of sums over finer cells, released together with independent noise:
+        a tree with one more level.
 
         Args:
             finer: The distribution of the sums over finer cells, with the same number of rows.

@@ -86,7 +86,11 @@ class Family(Enum):
 
     @classmethod
     def from_loss(cls, loss: PrivacyLoss) -> Family:
-        """Return the family that a loss requires: Laplace for pure DP, Gaussian for zCDP."""
+        """Return the family that a loss requires: Laplace for pure DP, Gaussian for zCDP.
+
+        Args:
+            loss: Privacy budget, pure or zero-concentrated.
+        """
         return cls.LAPLACE if loss.is_pure else cls.GAUSSIAN
 
 
@@ -191,7 +195,8 @@ class Noise:
 
 
 def round_error(error: float) -> float:
-    """Return the number rounded to nine significant digits.
+    """Return an error in records rounded to nine significant digits, so that printed and stored accuracies are equal on
+    all machines.
 
     Args:
         error: Any finite number.
@@ -200,7 +205,10 @@ def round_error(error: float) -> float:
 
 
 def _parse_parties(stored: Any) -> Parties:
-    """Parse a stored number of parties.
+    """Parse the stored number of parties that each added noise: an integer or a fraction.
+
+    Args:
+        stored: JSON value of the field.
 
     Raises:
         ValueError: the number is out of range.
@@ -226,7 +234,7 @@ def _places_to_json(places: Places) -> dict[str, list[int]]:
 
 
 def _places_from_json(stored: Mapping[str, Any]) -> Places:
-    """Return the first cells that `_places_to_json` wrote, a range or a tuple.
+    """Return the first cells of intervals, a range or a tuple, from the JSON that `_places_to_json` wrote.
 
     Args:
         stored: JSON value with ``range`` or ``list``.
@@ -270,7 +278,7 @@ def simulate_noise(noise: Noise, shape: tuple[int, ...], generator: np.random.Ge
 def _simulate_many_parties(
     noise: Noise, parties: int, shape: tuple[int, ...], generator: np.random.Generator
 ) -> FloatArray:
-    """Simulate the sum of the draws of many parties.
+    """Simulate the sum of the noise draws of many parties, without drawing each separately.
 
     A Laplace draw is a difference of geometric ones, so the sum is a difference of negative binomial ones. A sum of
     Gaussian draws with parameter 1 or more is a rounded continuous draw if it is wide, as for a single draw.
@@ -441,24 +449,38 @@ class RandomisedAnswers(Protocol):
 
     @property
     def present(self) -> float:
-        """Unbiased estimate of the number of people with a value."""
+        """Unbiased estimate, from randomised answers, of the number of people who have a value (whose answer is not
+        missing).
+        """
 
     @property
     def deviation_of_missing(self) -> float:
         """Approximate noise standard deviation of the number of people without a value, if that number is small."""
 
     def mean(self, kernel: FloatArray) -> float:
-        """Return the mean of a kernel, (cells, cells), over all pairs of different people with a value."""
-
-    def likely(self, shares: FloatArray) -> Self:
-        """Return answers of the same people, with the counts expected if the true answers had these shares."""
-
-    def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
-        """Return the standard deviation of `mean`, for these people or for a population.
+        """Return the unbiased mean of a kernel over all pairs of different people with a value, e.g. a Gini mean
+        difference.
 
         Args:
             kernel: Kernel value of each pair of cells, (cells, cells).
-            population: Whether sampling of people is included.
+        """
+
+    def with_expected_counts(self, shares: FloatArray) -> Self:
+        """Return answers of the same number of people, with the counts expected under these true proportions of
+        answers, to compute noise there.
+
+        Args:
+            shares: Proportion of the people with each true answer, (cells + 1,), the last one for missing values; they
+                add up to 1.
+        """
+
+    def deviation_of_mean(self, kernel: FloatArray, population: bool) -> float:
+        """Return the noise standard deviation of the kernel's mean that `mean` returns, for these people or for their
+        population.
+
+        Args:
+            kernel: Kernel value of each pair of cells, (cells, cells).
+            population: True: the people are a sample of a population, so sampling errors are included.
         """
 
 
@@ -494,10 +516,12 @@ class OutputDistribution(ABC):
 
     @abstractmethod
     def blank_values(self) -> tuple[int, ...]:
-        """Return placeholder values of the length of a release, for plans: no record is read and no noise drawn."""
+        """Return placeholders with the length of a release, for plans before any release: no record is read and no
+        noise drawn.
+        """
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release under this distribution.
+        """Return a release under this distribution, values included, as the JSON object that is stored and published.
 
         Args:
             values: The released values.
@@ -506,16 +530,16 @@ class OutputDistribution(ABC):
         return {**self._fields_to_json(), "values": list(values), "total": total}
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the distribution's own fields (`FIELDS`) as JSON, by their names there.
+        """Return the fields of this distribution as JSON values, by the names in `FIELDS`; default values are omitted.
 
         Returns:
-            JSON values by name; fields with their default are left out.
+            JSON values by name.
         """
         return STORED.encode_fields(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution of a JSON object that `to_json` wrote.
+        """Return the distribution of a stored release, from the JSON object that `to_json` wrote.
 
         Args:
             stored: JSON object of the release; its values are not read.
@@ -524,28 +548,37 @@ class OutputDistribution(ABC):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the JSON schema of what `to_json` writes, except the values."""
+        """Return the JSON schema of a stored release under this distribution, without its values."""
         return STORED.schema_of_fields(cls)
 
     @classmethod
     def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
-        """Return the number of cells that reading a stored distribution allocates."""
+        """Return how many cells reading a stored distribution would allocate, to refuse too large ones before memory is
+        used.
+
+        Args:
+            stored: JSON object of the release.
+        """
         return int(stored.get("rows", 1)) * int(stored.get("cells", 1))
 
     @classmethod
     def values_from_json(cls, stored: Mapping[str, Any]) -> tuple[Sequence[Any], Any]:
-        """Return the values of a stored release and the public number of all records, as stored.
+        """Return the released integers and the public number of records from a stored release; neither is validated
+        here.
 
         Args:
             stored: JSON object of the release, with the fields ``values`` and ``total``.
 
         Returns:
-            The list of integers, and the total, None if it is private; neither is checked.
+            The list of integers, and the total; None if it is private.
         """
         return stored["values"], stored["total"]
 
     def require_type(self, kind: type[Kind]) -> Kind:
-        """Return this distribution if it is of type `kind`.
+        """Return this distribution, after a check that it is of type `kind`, which later code needs.
+
+        Args:
+            kind: Class of distributions.
 
         Raises:
             TypeError: the distribution is of another type.
@@ -559,8 +592,11 @@ class OutputDistribution(ABC):
         return self
 
     def alpha(self, beta: float) -> float:
-        """Return the error, in records, that choices exceed with probability at most `beta`; NaN if no bound is
-        known.
+        """Return the accuracy of released choices: the error, in records, exceeded with probability at most `beta`; NaN
+        if no bound is known.
+
+        Args:
+            beta: Probability, strictly between 0 and 1.
         """
         return nan
 
@@ -585,25 +621,26 @@ class CountDistribution(OutputDistribution):
 
         @property
         def rows(self) -> int:
-            """Number of rows: cells of all axes before the last one."""
+            """Number of rows of counts: one per combination of cells of all axes but the last."""
             ...
 
         @property
         def cells(self) -> int:
-            """Number of cells of a row."""
+            """Number of cells of each row: the cells of the last axis."""
             ...
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of released values."""
+        """Number of released values, the missing count included."""
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return a zero for each value."""
+        """Return zeros in place of the released counts, for plans: no record is read and no noise drawn."""
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return a release under this distribution as JSON objects; formulas remain formulas.
+        """Return a release of counts as the JSON object that is stored; sequences given by a formula (ranges) stay
+        formulas.
 
         Args:
             values: Released values.
@@ -619,7 +656,7 @@ class CountDistribution(OutputDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution of a JSON object that `to_json` wrote.
+        """Return the distribution of a stored release of counts, from the JSON object that `to_json` wrote.
 
         Args:
             stored: JSON object of the release; its values are not read.
@@ -629,7 +666,7 @@ class CountDistribution(OutputDistribution):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the JSON schema of the documents that `to_json` writes."""
+        """Return the JSON schema of stored releases of counts under this distribution."""
         schema = STORED.schema_of_fields(cls)
         size = STORED.schema(Count)
         common = {
@@ -655,7 +692,11 @@ class CountDistribution(OutputDistribution):
         return None if present is None else (missing, present)
 
     def _count_present(self, values: Sequence[int]) -> float | None:
-        """Return the number of records with a value, if the values show it."""
+        """Return the noisy number of records with a value, if the released values show it; else None.
+
+        Args:
+            values: Released values, in the order of the distribution.
+        """
         return None
 
 
@@ -688,7 +729,10 @@ class RecentErrors:
     def simulate(
         self, distribution: NoisySums, total: int | None, draws: int, generator: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
-        """Return errors of the cells and of the missing count; the generator moves on as if they were drawn from it.
+        """Return simulated errors of the cells and the missing count, from the cache if the same draws were simulated
+        recently.
+
+        The generator ends in the same state as after a simulation.
 
         Args:
             distribution: Distribution of the released values.
@@ -719,7 +763,8 @@ class RecentErrors:
         return cells.copy(), missing.copy()  # callers may change them
 
     def _keep(self, key: object, chunk: tuple[FloatArray, FloatArray, dict[str, Any]]) -> None:
-        """Store a chunk of simulated errors as the newest one, and drop the oldest ones above the memory limit.
+        """Cache a chunk of simulated errors as the newest one, and drop the oldest ones above the memory limit;
+        thread-safe.
 
         Threads may do so at the same time.
 
@@ -764,7 +809,9 @@ class NoisySums(CountDistribution):
     @property
     @abstractmethod
     def parts(self) -> tuple[Part, ...]:
-        """Number per row and noise of the values, part by part, without the missing count."""
+        """The released values by groups of equal noise: number of values per row and noise of each group, without the
+        missing count.
+        """
 
     @property
     @abstractmethod
@@ -777,16 +824,26 @@ class NoisySums(CountDistribution):
         """
 
     def randomised_answers(self, values: Sequence[int]) -> RandomisedAnswers | None:
-        """Return the randomised answers if the values are tallies of reports about single cells, else None."""
+        """Return the release as randomised answers of the local model, if each report was about a single cell; else
+        None.
+
+        Args:
+            values: Released tallies of reports, in the order of the distribution.
+        """
         return None
 
     @abstractmethod
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return the exact released sums, without noise: one table of shape ``(rows, length)`` per part. Linear in
-        `cells`.
+        """Return the exact sums that this distribution adds its noise to: the strategy matrix applied to the counts of
+        cells.
+
+        Linear in `cells`.
 
         Args:
-            cells: Cells of shape ``(rows, cells)``.
+            cells: Counts of cells, (rows, cells).
+
+        Returns:
+            One table (rows, length) for each group of values in `parts`.
         """
 
     @abstractmethod
@@ -818,7 +875,8 @@ class NoisySums(CountDistribution):
         """
 
     def end_cell_deviations(self, total_is_public: bool) -> tuple[float, float]:
-        """Return upper limits of the standard deviations of the estimated first and last cell of a row.
+        """Return upper limits of the noise standard deviations of the first and the last cell of a row, where tails are
+        estimated.
 
         Args:
             total_is_public: Whether the number of records is public.
@@ -830,8 +888,8 @@ class NoisySums(CountDistribution):
         return sqrt(variances[1]), sqrt(variances[-2]) + sqrt(variances[-1])
 
     def mean_prefix_variance(self, total_is_public: bool) -> float:
-        """Return the mean of `prefix_variances` over rows and inner edges; for a single cell, the variance of its
-        count.
+        """Return the noise variance of an estimated prefix count, averaged over rows and inner edges; for a single
+        cell, the variance of its count.
 
         Args:
             total_is_public: Whether the number of records is public.
@@ -844,23 +902,37 @@ class NoisySums(CountDistribution):
 
     @property
     def nested_distribution(self) -> NoisySums:
-        """Distribution of the debiased values; if `is_nested`, independent noise on sums over nested intervals."""
+        """Distribution of the values after `debias`: if `is_nested` is True, independent noise on counts of nested
+        intervals.
+        """
         return self
 
     def debias(self, values: FloatArray) -> FloatArray:
-        """Return unbiased estimates of the exact values, of shape ``(..., size)``.
+        """Return unbiased estimates of the exact sums from released values; only values of randomised reports are
+        changed.
 
         Values are returned unchanged unless people randomised them.
+
+        Args:
+            values: Released values, (..., size).
+
+        Returns:
+            Estimates, (..., size).
         """
         return values
 
     def condition_on(self, values: Sequence[int]) -> NoisySums:
-        """Return the distribution given the released values: additive noise does not depend on them."""
+        """Return the noise distribution given the released values, which affect it only for randomised reports; here it
+        is unchanged.
+
+        Args:
+            values: Released values, (size,).
+        """
         return self
 
     def shrink_cells(self, values: FloatArray, total: int | None) -> FloatArray:
-        """Return estimates of the cells, of shape ``(rows, cells)``, that a subclass may shrink; here the unbiased
-        ones.
+        """Return estimates of the cells, (rows, cells), for display; a subclass may shrink noise at the cost of bias,
+        here they are unbiased.
 
         Args:
             values: Released values, (size,).
@@ -876,24 +948,32 @@ class NoisySums(CountDistribution):
 
     @property
     def measured_edges(self) -> BoolArray:
-        """Mask of the ``cells + 1`` edges that bound a finest interval; between them counts are spread evenly."""
+        """Mask of the edges of a row, (cells + 1,): True where a finest counted interval begins or ends. Between them
+        counts are interpolated.
+        """
         is_measured = np.zeros(self.cells + 1, dtype=np.bool_)
         is_measured[self.bounds] = True
         return is_measured
 
     @property
     def one_row(self) -> Self:
-        """The distribution of one of the rows alone, without the missing count."""
+        """The noise distribution of one row of the release, without the missing count; all rows have equal noise."""
         return self.with_rows(1)
 
     def with_rows(self, rows: int) -> Self:
-        """Return the distribution of `rows` rows, without the missing count."""
+        """Return the same noise distribution for a release with another number of rows, without the missing count.
+
+        Args:
+            rows: Number of rows.
+        """
         distribution: Any = self
         return cast("Self", replace(distribution, rows=rows, missing=None))
 
     @property
     def cell_noise(self) -> Noise | None:
-        """The noise of each cell if cells were counted separately and nothing else was; else None."""
+        """The noise of each cell's count if the release is a flat histogram, every cell counted once separately; else
+        None.
+        """
         return None
 
     def sum_over_releases(self, releases: int) -> Self:
@@ -927,7 +1007,7 @@ class NoisySums(CountDistribution):
 
     @property
     def noises(self) -> list[tuple[Noise, int]]:
-        """The noise of each part and the number of values with it, in order."""
+        """The noise distributions of the released values, in order, each with the number of values that have it."""
         noises = [(part.noise, self.rows * part.length) for part in self.parts]
         return noises if self.missing is None else [*noises, (self.missing, 1)]
 
@@ -974,11 +1054,13 @@ class NoisySums(CountDistribution):
 
     @property
     def interval_distribution(self) -> NoisySums:
-        """The distribution whose cells are the finest intervals, if that is simple; this distribution otherwise."""
+        """The distribution on a coarser grid whose cells are the finest counted intervals; this distribution if it has
+        no such form.
+        """
         return self
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """Return the change of the estimated cells by one standard deviation of noise of each value.
+        """Return, for each released value, by how much its noise changes the estimated cells, per standard deviation.
 
         Noises are independent and the estimate is linear, so the variance of a sum of cells is the sum over values of
         its squared entries.
@@ -1034,7 +1116,8 @@ class NoisySums(CountDistribution):
 
 
 def _sum_noises_over_draws(field: Any, draws: int) -> Any:
-    """Return a distribution, or a part of one, with each noise replaced by the sum of `draws` draws of it.
+    """Return a distribution in which each noise is replaced by the sum of `draws` independent draws; applied
+    recursively to its fields.
 
     Args:
         field: Distribution, one of its fields, or a tuple of parts; anything without noise is returned as it is.
@@ -1064,7 +1147,7 @@ class EqualWidthSums(NoisySums):
 
     @property
     def points(self) -> int:
-        """Number of intervals of a row: cells over width, rounded up."""
+        """Number of intervals of equal width per row: cells over width, rounded up."""
         return -(-self.cells // self.width)
 
     @property
@@ -1076,7 +1159,12 @@ class EqualWidthSums(NoisySums):
         return np.minimum(np.arange(self.points + 1) * self.width, self.cells)
 
     def interpolate_edges(self) -> tuple[IntArray, FloatArray]:
-        """Return, for each of the ``cells + 1`` edges, its interval and the fraction of the interval below it."""
+        """Return, for each of the ``cells + 1`` edges of a row, the interval that contains it and the fraction of that
+        interval below the edge, for linear interpolation.
+
+        Returns:
+            Indices of intervals and fractions from 0 to 1, both (cells + 1,).
+        """
         edge = np.arange(self.cells + 1)
         bounds = self.bounds
         interval = np.minimum(edge // self.width, self.points - 1)
@@ -1084,7 +1172,15 @@ class EqualWidthSums(NoisySums):
 
 
 def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
-    """Sum cells (rows, cells) over the intervals that begin at `starts`; exact for Python integers."""
+    """Sum counts of cells over consecutive intervals that begin at `starts`; exact for Python integers.
+
+    Args:
+        cells: Counts, (rows, cells).
+        starts: First cell of each interval, increasing from 0, (intervals,).
+
+    Returns:
+        Sums, (rows, intervals).
+    """
     return np.add.reduceat(cells, starts, axis=1)
 
 
@@ -1105,7 +1201,7 @@ PLACES: Mapping[str, str] = {
 
 
 def distribution_from_json(stored: Mapping[str, Any]) -> OutputDistribution:
-    """Return the distribution of a stored release.
+    """Return the distribution of a stored release, of whatever class its JSON key names.
 
     Args:
         stored: The JSON object that `OutputDistribution.to_json` wrote.
@@ -1130,7 +1226,8 @@ def distribution_from_json(stored: Mapping[str, Any]) -> OutputDistribution:
 
 @cache
 def json_schemas() -> dict[str, JsonSchema]:
-    """Return the schemas of releases of counts and choices, by the keys of their distributions, in lookup order.
+    """Return the JSON schemas of all kinds of releases, by the key that names the distribution, in the order in which
+    they are looked up.
 
     >>> "levels" in json_schemas()
     True
@@ -1145,7 +1242,12 @@ def json_schemas() -> dict[str, JsonSchema]:
 
 
 def json_schema_of(stored: Mapping[str, Any]) -> JsonSchema:
-    """Return the schema of a stored release; for unknown distributions, the schema of the first distribution."""
+    """Return the JSON schema that a stored release must match; for an unknown distribution the schema of the first one,
+    so that its errors are reported.
+
+    Args:
+        stored: JSON object of the release.
+    """
     first = _import_distribution(next(iter(PLACES.values())))
     try:
         distribution = _find_distributions(stored)[0]
@@ -1156,7 +1258,11 @@ def json_schema_of(stored: Mapping[str, Any]) -> JsonSchema:
 
 @cache
 def _json_schema(distribution: type[OutputDistribution]) -> JsonSchema:
-    """Return the schema of a distribution's releases; cached."""
+    """Return the JSON schema of the releases of one class of distributions, computed once per class.
+
+    Args:
+        distribution: The class.
+    """
     return distribution.json_schema()
 
 
@@ -1172,7 +1278,12 @@ def _import_distribution(location: str) -> type[OutputDistribution]:
 
 
 def _find_distributions(stored: Mapping[str, Any]) -> list[type[OutputDistribution]]:
-    """Return the classes whose keys a stored release contains, from this package or else from entry points."""
+    """Return the classes whose JSON key a stored release contains: those of this package or, if none matches, of
+    installed entry points.
+
+    Args:
+        stored: JSON object of the release.
+    """
     if places := [location for key, location in PLACES.items() if key in stored]:
         return [_import_distribution(location) for location in places]
     if classes := [entry.load() for entry in find_entry_points(GROUP) if entry.name in stored]:
@@ -1198,11 +1309,11 @@ class ChoiceDistribution(OutputDistribution):
 
     @property
     def missing(self) -> None:
-        """None: missing records are not counted."""
+        """None: a release of choices has no count of missing records."""
         return None
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return `example`, the choices that plans show in place of a release."""
+        """Return `example`, typical choices that a plan shows before anything is released; no record is read."""
         return self.example
 
     @classmethod
@@ -1215,7 +1326,7 @@ class ChoiceDistribution(OutputDistribution):
         return stored[cls.KEY], None
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release: the choices under `KEY`.
+        """Return the JSON object of a release of choices: a list of integers under `KEY`.
 
         Args:
             values: The released choices.
@@ -1225,7 +1336,7 @@ class ChoiceDistribution(OutputDistribution):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the schema of releases of choices: a list of integers under `KEY`."""
+        """Return the JSON schema of stored releases of choices: a list of integers under `KEY`."""
         description = "Choices made under noise, for instance edges: no noise is added to them."
         return {"description": description, "type": "object", "required": [cls.KEY], "properties": {cls.KEY: INTEGERS}}
 
@@ -1236,7 +1347,7 @@ class Selection(ChoiceDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released choices: the length of `example`."""
+        """Number of released choices, the length of `example`."""
         return len(self.example)
 
 
@@ -1267,7 +1378,8 @@ class ThresholdAnswers(Selection):
     step: int
 
     def alpha(self, beta: float) -> float:
-        """Return the largest error of a comparison, in records, with probability ``1 - beta``.
+        """Return the accuracy of threshold comparisons: the error, in records, that all stay within with probability
+        ``1 - beta``.
 
         With at least this probability, each sum reported above its threshold is above the threshold minus alpha, and
         each earlier sum that is not reported is below the threshold plus alpha. The common noise stays within a except
@@ -1292,9 +1404,13 @@ class ThresholdAnswers(Selection):
 
 
 def _tail_quantile(noise: Noise, probability: float) -> int:
-    """Return the least integer that a draw exceeds with at most this probability.
+    """Return the least integer that one draw of the noise exceeds with at most this probability.
 
     With ``r = exp(-1 / scale)``, discrete Laplace noise exceeds m >= 0 with probability ``r**(m + 1) / (1 + r)``.
+
+    Args:
+        noise: Discrete Laplace noise of one party.
+        probability: Strictly between 0 and 1.
     """
     scale = float(noise.parameter)
     return max(0, ceil(-scale * (log(probability) + log1p(exp(-1 / scale)))) - 1)

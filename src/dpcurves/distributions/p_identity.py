@@ -78,16 +78,18 @@ class PIdentityStrategy:
             InvalidArgument: the rows leave a cell no budget.
         """
         if min(self.cell_units) < 1:
-            raise InvalidArgument("weights", "must leave each cell a part of the budget; give rows smaller ones")
+            raise InvalidArgument(
+                "weights", "the rows' weights must leave each cell a budget above 0; give smaller weights"
+            )
 
     @cached_property
     def cell_units(self) -> tuple[int, ...]:
-        """Budget fraction of each cell, in units of ``2**-WEIGHT_BITS``, (cells,)."""
+        """Privacy budget fraction of each cell's own count, in units of ``2**-WEIGHT_BITS``, (cells,)."""
         return tuple((2**WEIGHT_BITS - np.array(self.row_units) @ self.weights).tolist())
 
     @property
     def cells(self) -> int:
-        """Number of cells."""
+        """Number of cells of the histogram that this strategy is for."""
         return int(self.weights.shape[1])
 
     @property
@@ -97,7 +99,8 @@ class PIdentityStrategy:
         return sha256(json.dumps(numbers, separators=(",", ":")).encode()).hexdigest()[:16]
 
     def noises(self, whole: Noise) -> tuple[list[Noise], list[Noise]]:
-        """Return the noise distributions of the cells and of the rows, in order.
+        """Return the noise distributions of the separately counted cells and of the weighted sums (rows of the
+        strategy), in order.
 
         Each is wider than `whole`: its scale is the scale of `whole` divided by the budget fraction of the cell or row.
 
@@ -110,12 +113,12 @@ class PIdentityStrategy:
         return cells, rows
 
     def prefix_noise(self, cell_noise: Integers, row_noise: Integers) -> Integers:
-        """Return the noise of all prefix estimates, in units of ``2**-prefix_bits`` records. SECRET if the noise is
-        secret.
+        """Return the noise of all prefix estimates that results from the noise of the released cells and weighted sums.
 
-        With the cells' noise z, the rows' noise u, the weights Q and the lower triangle of ones A, it is ``A z + G (u -
-        Q z)``, by public integers G over a power of two (`gains`): so for any counts x it takes ``(x, Q x)`` to ``A
-        x``, exactly, for every G. Least squares decides G.
+        In units of ``2**-prefix_bits`` records; SECRET if the noise is secret. With the cells' noise z, the rows' noise
+        u, the weights Q and the lower triangle of ones A, it is ``A z + G (u - Q z)``, by public integers G over a
+        power of two (`gains`): so for any counts x it takes ``(x, Q x)`` to ``A x``, exactly, for every G. Least
+        squares decides G.
 
         Args:
             cell_noise: Integer noise of the cells in records, (cells, ...).
@@ -138,7 +141,8 @@ class PIdentityStrategy:
 
     @cached_property
     def gains(self) -> Integers:
-        """Weights of the rows' residuals in each prefix, (cells, rows), in units of ``2**-prefix_bits``.
+        """Weights with which the rows' residuals correct each prefix count (generalised least squares), (cells, rows),
+        in units of ``2**-prefix_bits``.
 
         With the budgets W of rows and D of cells, ``T = W Q`` and ``V = D**-2``, generalised least squares has the
         gains ``A V T^T (I + T V T^T)**-1 W``. They are computed in integers, so that they are equal on all machines: a
@@ -183,7 +187,7 @@ class PIdentityStrategy:
 
     @cached_property
     def _float_gains(self) -> FloatArray:
-        """`gains` as floats."""
+        """The least-squares weights `gains` as floats, divided by their unit, (cells, rows)."""
         return np.asarray(self.gains / 2**self.prefix_bits, dtype=np.float64)
 
 
@@ -229,8 +233,8 @@ def most_cells() -> int:
 def find_p_identity_strategy(cells: int) -> PIdentityStrategy | None:
     """Return a P-Identity strategy for a number of cells, from the strategies that are stored with the package.
 
-    If no strategy is stored for the number, columns of the next larger one are left out evenly. Each remaining column
-    keeps its weights, so its budgets still add up to 1; only accuracy is lost, up to 6 % of the error.
+    If no strategy is stored for the number, evenly spaced columns of the next larger one are omitted. Each remaining
+    column keeps its weights, so its budgets still add up to 1; only accuracy is lost, up to 6 % of the error.
 
     Args:
         cells: Number of cells.

@@ -82,7 +82,8 @@ class PathSums(CountDistribution):
         return len(self.prefix_lengths) + missing_counts
 
     def sum_over_parties(self, parties: int | Fraction) -> PathSums:
-        """Return the distribution whose blocks have the sum of the noises of several parties.
+        """Return the distribution if several parties each add noise to every block of the tree and to the missing
+        count.
 
         Args:
             parties: Number of parties, each of which adds one draw to every block and to the missing count.
@@ -94,10 +95,14 @@ class PathSums(CountDistribution):
         )
 
     def blocks_on_path(self, threshold: int) -> tuple[Block, ...]:
-        """Return the blocks whose noise is in a prefix count, from fine to coarse; none for an empty prefix.
+        """Return the dyadic blocks whose sum is a prefix count, and which each add one noise; from fine to coarse, none
+        for an empty prefix.
 
         Args:
             threshold: Length of the prefix, in cells.
+
+        Returns:
+            Pairs of level, from 0 for single cells, and index of the block on its level.
 
         >>> from fractions import Fraction
         >>> from dpcurves.distributions import Family
@@ -107,7 +112,8 @@ class PathSums(CountDistribution):
         return tuple((level, (threshold - 1) >> level) for level in range(self.levels)) if threshold else ()
 
     def count_shared_noises(self, first: int, second: int) -> int:
-        """Return the number of noises that two prefix counts share.
+        """Return the number of noise variables that two noisy prefix counts have in common, which gives their
+        covariance.
 
         Args:
             first: Length of one prefix, in cells.
@@ -119,12 +125,16 @@ class PathSums(CountDistribution):
 
     @property
     def variance(self) -> float:
-        """Variance of a count of at least one cell, in squared records: `levels` times the variance of one block."""
+        """Noise variance of a released prefix count of at least one cell, in squared records: `levels` blocks are added
+        up.
+        """
         return self.levels * self.noise.variance
 
     @property
     def covariance(self) -> FloatArray:
-        """Covariance of the noise of the counts, of shape ``(counts, counts)``, in the order of `prefix_lengths`."""
+        """Noise covariance of the released prefix counts, (counts, counts), in squared records, in the order of
+        `prefix_lengths`.
+        """
         lengths = np.array(self.prefix_lengths, dtype=np.int64)
         # The bit length of integers below 2**53, exactly.
         bit_length = np.frexp(((lengths[:, None] - 1) ^ (lengths - 1)).astype(np.float64))[1]
@@ -145,8 +155,8 @@ class PathSums(CountDistribution):
         return np.stack(sums, axis=1) if sums else np.zeros((draws, 0))
 
     def _count_present(self, values: Sequence[int]) -> float | None:
-        """Return the released count of all records with a value: of the prefix of all cells. None if it was not
-        counted.
+        """Return the released count of all records with a value, which is the prefix count of all cells; None if it was
+        not released.
 
         Args:
             values: The released counts, in the order of `prefix_lengths`.
@@ -160,10 +170,10 @@ class PathSums(CountDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote.
+        """Return the distribution of a stored release of prefix counts, from the JSON object that `to_json` wrote.
 
         Args:
-            stored: The JSON object of the distribution.
+            stored: JSON object of the release.
 
         Raises:
             ValueError: it has more than one row, or a field is malformed.
@@ -257,16 +267,21 @@ class ThresholdSums(NoisySums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One count per cell, with as many noises as a path has levels; they are not independent."""
+        """One part: a count per cell between thresholds. Each is the difference of prefix counts with shared noise, so
+        they are correlated.
+        """
         return (Part(self.cells, self.path.noise.sum_over_parties(self.path.levels * self.path.noise.parties)),)
 
     @property
     def bounds(self) -> IntArray:
-        """Bounds of the cells, (cells + 1,): each threshold ends a cell."""
+        """Cell numbers at which the released thresholds cut a row, from 0, (cells + 1,): a cell is what lies between
+        two thresholds.
+        """
         return np.arange(self.cells + 1)
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return the sum of all cells up to each threshold, in one table (rows, cells).
+        """Return the exact count up to each threshold, which the noise is added to: cumulative sums, in one table
+        (rows, cells).
 
         Args:
             cells: Numbers of the cells between thresholds, (rows, cells).
@@ -328,7 +343,7 @@ class ThresholdSums(NoisySums):
         )
 
     def _covariance(self, total_is_public: bool) -> FloatArray:
-        """Return the covariance of the noise of the counts below all thresholds, in squared records.
+        """Return the noise covariance of the counts of records below each threshold, in squared records.
 
         Args:
             total_is_public: True if the number of all records is public, so that the last count has the noise of the
@@ -346,7 +361,7 @@ class ThresholdSums(NoisySums):
         return covariance[:size, :size]
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return the JSON object of a release under the distribution of the path.
+        """Return a release of prefix counts, sorted by threshold, as the JSON object that is stored.
 
         Args:
             values: Released integers, in the order of the thresholds.
@@ -355,12 +370,15 @@ class ThresholdSums(NoisySums):
         return self.path.to_json(values, total)
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the fields of the distribution of the path: both distributions have one form in JSON."""
+        """Return the JSON fields of the binary-tree distribution that the release came from; sorted and unsorted form
+        are stored alike.
+        """
         return self.path._fields_to_json()
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote, with all thresholds in one row.
+        """Return the distribution of a stored release of prefix counts, sorted by threshold, with all thresholds in one
+        row.
 
         Args:
             stored: JSON object of the release.
@@ -369,12 +387,16 @@ class ThresholdSums(NoisySums):
 
 
 def convert_to_cells(distribution: OutputDistribution, values: tuple[int, ...], rows: int) -> DistributionAndValues:
-    """Return prefix counts as counts of the cells between their thresholds; other releases are returned unchanged.
+    """Turn a release of noisy prefix counts into one of cells between their thresholds; return other releases
+    unchanged.
 
     Args:
         distribution: Distribution of the release.
         values: The released values.
         rows: Number of rows.
+
+    Returns:
+        The distribution and its values, sorted by threshold.
 
     Raises:
         ValueError: thresholds differ between the rows, or all records of a row were not counted.

@@ -73,12 +73,21 @@ PRIMES = (Prime(2013265921, 31), Prime(1811939329, 13), Prime(2113929217, 5), Pr
 def causal_convolution(
     signal: Integers, weights: NDArray[np.int64], factors: NDArray[np.int64] | None = None
 ) -> NDArray[np.object_]:
-    """Return ``sum(weights[i - j] * signal[j] for j <= i)`` for all i: (rows, n) and (n,) to Python integers (rows, n).
+    """Convolve rows of integers with weights causally and exactly: return ``sum(weights[i - j] * signal[j] for j <=
+    i)`` for all i.
 
     With `factors`, each ``signal[j]`` is first multiplied by ``factors[j]``. Exact. 64-bit integers are convolved
     modulo four primes and combined by the Chinese remainder theorem: no value exceeds ``n * 2**63 * 2**36``, at most
     2**122, which is less than half the product of the primes. Time and memory depend on the shape alone. Python
     integers are convolved directly.
+
+    Args:
+        signal: Integers, (rows, n).
+        weights: Integers of at least 0, (n,).
+        factors: Integers that entries are multiplied by first, (n,); None: none.
+
+    Returns:
+        Python integers, (rows, n).
 
     Raises:
         ValueError: a weight times a factor is negative or above 2**36, or there are more than 2**23 weights.
@@ -168,13 +177,21 @@ def _inverse_transform(values: Residues, prime: Prime) -> None:
 
 
 def _reduce_sums(sums: Residues, modulus: np.uint64) -> Residues:
-    """Reduce sums of two residues; subtracting the modulus from smaller sums wraps around to a large number."""
+    """Reduce sums of two residues modulo a prime without division: subtracting the modulus from a smaller sum wraps
+    around to a larger number, so the minimum is right.
+
+    Args:
+        sums: Sums of two residues, below twice the modulus.
+        modulus: The prime.
+    """
     reduced: Residues = np.minimum(sums, sums - modulus)
     return reduced
 
 
 def _reduce_products(products: Residues, modulus: np.uint64) -> Residues:
-    """Reduce products of two residues; NumPy divides by a scalar by multiplication, three times as fast as modulo.
+    """Reduce products of two residues modulo a prime by a fast division with a scalar.
+
+    NumPy divides by a scalar by multiplication, three times as fast as its modulo operation.
 
     Args:
         products: Products of two residues, which fit in 64 bits.
@@ -185,7 +202,13 @@ def _reduce_products(products: Residues, modulus: np.uint64) -> Residues:
 
 @lru_cache(maxsize=32)  # a pure function of public numbers
 def _roots_of_unity(prime: Prime, size: int) -> Residues:
-    """Return the powers 0 to ``size / 2 - 1`` of a primitive root of unity of order `size` modulo the prime."""
+    """Return the powers 0 to ``size / 2 - 1`` of a primitive root of unity of order `size` modulo the prime, for the
+    transform.
+
+    Args:
+        prime: The prime, with a generator of its multiplicative group.
+        size: Length of the transform, a power of two.
+    """
     root = pow(prime.generator, (prime.modulus - 1) // size, prime.modulus)
     powers = np.ones(1, dtype=np.uint64)
     while len(powers) < size // 2:
@@ -215,7 +238,8 @@ def _combine_residues(residues: list[Residues]) -> NDArray[np.object_]:
 
 
 def _next_digit(digits: list[Residues], residue: Residues, modulus: int) -> Residues:
-    """Return the next digit of a number in the mixed radix of the primes, given its lower digits and a residue.
+    """Return the next mixed-radix digit of a number that is known by its residues (Garner's algorithm of the Chinese
+    remainder theorem).
 
     Args:
         digits: Lower digits, each modulo its prime.
@@ -261,45 +285,68 @@ class ToeplitzSums(EqualWidthSums):
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """One part: a released value per interval of a row, each with noise of the same distribution."""
+        """The released values as a single group of equal noise: one weighted sum per interval of a row."""
         return (Part(self.points, self.noise),)
 
     @property
     def weights(self) -> IntArray:
-        """Weights in units of ``2**-bits``, (points,); read-only."""
+        """Weights of the square-root strategy, with which counts are convolved before noise is added, in units of
+        ``2**-bits``, (points,); read-only.
+        """
         return root_weights(self.points, self.bits)
 
     @property
     def kernel(self) -> FloatArray:
-        """Weights whose convolution with the values gives prefix sums, (points,); read-only."""
+        """Decoder of the strategy: weights whose convolution with the released values gives prefix counts, (points,);
+        read-only.
+        """
         return prefix_kernel(self.points, self.bits)
 
     @property
     def variance(self) -> float:
-        """Variance of one value, in squared records."""
+        """Noise variance of one released value, in squared records."""
         return self.noise.variance / 4.0**self.value_bits
 
     @property
     def value_bits(self) -> int:
-        """Binary digits of the values after the point."""
+        """Number of binary digits after the point in released values: they are integers in units of ``2**-value_bits``
+        records.
+        """
         return self.bits
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return every row of intervals convolved with the weights, in units of ``2**-bits`` records: one table (rows,
-        points).
+        """Return the exact sums that the noise is added to: counts of intervals convolved with the weights of the
+        square-root strategy.
 
         Args:
             cells: Counts of all cells, (rows, cells), as integers.
+
+        Returns:
+            One table (rows, points), in units of ``2**-bits`` records.
         """
         return [causal_convolution(sum_over_intervals(cells, self.bounds[:-1]), self.weights)]
 
     def estimate_prefixes(self, values: FloatArray) -> FloatArray:
-        """Return unbiased prefixes of 1, 2, ... intervals, (..., points), from the values of rows, in records."""
+        """Return unbiased counts of the first 1, 2, ... intervals of each row, in records.
+
+        Args:
+            values: Released values, (..., points).
+
+        Returns:
+            Prefix counts, (..., points).
+        """
         return causal_product(values, self.kernel, self.points)
 
     def weigh_noise(self, starts: IntArray, ends: IntArray) -> FloatArray:
-        """Return the weights of the noises of a row's values in estimated counts of the intervals from `starts` to
-        `ends`, (counts, points).
+        """Return how estimated counts of intervals depend on the noise of a row's released values: the error is weights
+        times noise.
+
+        Args:
+            starts: First interval of each count, (counts,).
+            ends: Interval behind the last one of each count, (counts,).
+
+        Returns:
+            Weights, (counts, points).
         """
         rows = np.zeros((len(starts), self.points))
         for row, start, end in zip(rows, starts.tolist(), ends.tolist(), strict=True):
@@ -308,8 +355,16 @@ class ToeplitzSums(EqualWidthSums):
         return rows
 
     def multiply_prefixes(self, distance: int) -> FloatArray:
-        """Return covariances of the prefixes of i and of ``i + distance`` intervals of a row, for i from 0, in units of
-        `variance` and without a public total: (points - distance + 1,).
+        """Return covariances of the estimated counts of the first i and the first ``i + distance`` intervals of a row,
+        for each i from 0.
+
+        In units of the variance of a released value, for a private total.
+
+        Args:
+            distance: Number of intervals by which the longer prefix exceeds the shorter one.
+
+        Returns:
+            Covariances, (points - distance + 1,).
         """
         products = self.kernel[: self.points - distance] * self.kernel[distance:]
         return np.concatenate(([0.0], np.cumsum(products)))
@@ -375,32 +430,53 @@ class NormalisedSums(ToeplitzSums):
 
     @property
     def column_weights(self) -> IntArray:
-        """Weight of each interval, in units of ``2**-column_bits``, (points,); read-only."""
+        """Factor of each interval's count before the convolution, which gives all columns of the strategy the same
+        length; in units of ``2**-column_bits``, (points,); read-only.
+        """
         return column_weights(self.points, self.bits, self.column_bits)
 
     @property
     def value_bits(self) -> int:
-        """Binary digits of the values after the point: the sum of the digits of both kinds of weights."""
+        """Number of binary digits after the point in released values: the digits of both factors, strategy and column
+        weights.
+        """
         return self.bits + self.column_bits
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return every row of weighted intervals convolved with the weights, in units of ``2**-value_bits`` records:
-        one table (rows, points).
+        """Return the exact sums that the noise is added to: counts of intervals times column weights, convolved with
+        the weights of the strategy.
 
         Args:
             cells: Counts of all cells, (rows, cells), as integers.
+
+        Returns:
+            One table (rows, points), in units of ``2**-value_bits`` records.
         """
         intervals = sum_over_intervals(cells, self.bounds[:-1])
         return [causal_convolution(intervals, self.weights, self.column_weights)]
 
     def estimate_prefixes(self, values: FloatArray) -> FloatArray:
-        """Return unbiased prefixes of 1, 2, ... intervals, (..., points), from the values of rows, in records."""
+        """Return unbiased counts of the first 1, 2, ... intervals of each row, in records.
+
+        Args:
+            values: Released values, (..., points).
+
+        Returns:
+            Prefix counts, (..., points).
+        """
         weighted = causal_product(values, inverse_weights(self.points, self.bits), self.points)
         return np.asarray(np.cumsum(weighted * self._inverse_column_weights, axis=-1))
 
     def weigh_noise(self, starts: IntArray, ends: IntArray) -> FloatArray:
-        """Return the weights of the noises of a row's values in estimated counts of the intervals from `starts` to
-        `ends`, (counts, points).
+        """Return how estimated counts of intervals depend on the noise of a row's released values: the error is weights
+        times noise.
+
+        Args:
+            starts: First interval of each count, (counts,).
+            ends: Interval behind the last one of each count, (counts,).
+
+        Returns:
+            Weights, (counts, points).
         """
         interval = np.arange(self.points)
         is_counted = (starts[:, None] <= interval) & (interval < ends[:, None])
@@ -408,20 +484,29 @@ class NormalisedSums(ToeplitzSums):
         return causal_product(backwards, inverse_weights(self.points, self.bits), self.points)[:, ::-1]
 
     def multiply_prefixes(self, distance: int) -> FloatArray:
-        """Return covariances of the prefixes of i and of ``i + distance`` intervals of a row, for i from 0, in units of
-        `variance` and without a public total: (points - distance + 1,).
+        """Return covariances of the estimated counts of the first i and the first ``i + distance`` intervals of a row,
+        for each i from 0.
+
+        In units of the variance of a released value, for a private total.
+
+        Args:
+            distance: Number of intervals by which the longer prefix exceeds the shorter one.
+
+        Returns:
+            Covariances, (points - distance + 1,).
         """
         return _multiply_normalised_prefixes(self.points, self.bits, self.column_bits, distance)
 
     @property
     def _inverse_column_weights(self) -> FloatArray:
-        """Reciprocal of the weight of each interval, ``(points,)``."""
+        """Reciprocals of the column weights, by which decoded intervals are multiplied, (points,)."""
         return 2.0**self.column_bits / self.column_weights
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def column_weights(points: int, bits: int, column_bits: int) -> IntArray:
-    """Return one over the length of each column of the matrix of `root_weights`, in units of ``2**-column_bits``.
+    """Return the factors that give all columns of the square-root strategy the same length, in units of
+    ``2**-column_bits``.
 
     Rounded down, by integers, so that they are equal on all machines. The last column has length 1. Read-only.
 
@@ -441,7 +526,11 @@ def column_weights(points: int, bits: int, column_bits: int) -> IntArray:
 
 @lru_cache(maxsize=8)  # a pure function of public facts
 def _multiply_normalised_prefixes(points: int, bits: int, column_bits: int, distance: int) -> FloatArray:
-    """Return covariances of the prefixes of i and ``i + distance`` intervals, for i from 0, (points - distance + 1,).
+    """Return covariances of the estimated counts of the first i and the first ``i + distance`` intervals, under the
+    strategy with columns of equal length.
+
+    For each i from 0, in units of the variance of one released value, (points - distance + 1,): the sum over all noises
+    of the products of their weights in both counts. Read-only.
 
     In units of the variance of one value. Each is the sum, over all noises, of the products of their weights in both
     prefixes. Read-only.
@@ -493,14 +582,18 @@ def root_weights(points: int, bits: int) -> IntArray:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def prefix_kernel(points: int, bits: int) -> FloatArray:
-    """Return the first `points` coefficients of ``1 / ((1 - t) * w(t))``, which turn noisy values into prefixes.
+    """Return the weights that decode prefix sums from the noisy values of the square-root strategy, by convolution.
 
-    They are convolved with the values. The series w has the coefficients ``root_weights(points, bits) / 2**bits``. The
-    array is read-only, because it is cached.
+    They are the first `points` coefficients of ``1 / ((1 - t) * w(t))``. The series w has the coefficients
+    ``root_weights(points, bits) / 2**bits``. The array is read-only, because it is cached.
 
     Prefixes are ``A x``, A the lower triangle of ones, and values are ``R x`` plus noise. Triangular Toeplitz matrices
     are power series: ``A R**-1`` has these coefficients for every invertible R. (If R were an exact root of A, it would
     be R again.)
+
+    Args:
+        points: Number of coefficients.
+        bits: Binary digits of the weights.
     """
     kernel = np.cumsum(inverse_weights(points, bits))
     kernel.flags.writeable = False
@@ -509,8 +602,9 @@ def prefix_kernel(points: int, bits: int) -> FloatArray:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def inverse_weights(points: int, bits: int) -> FloatArray:
-    """Return the first `points` coefficients of one over the series of `root_weights`, which turn noisy values into
-    noisy intervals. The array is read-only.
+    """Return the weights that decode counts of cells from the noisy values of the square-root strategy, by convolution.
+
+    They are the first `points` coefficients of one over the power series of `root_weights`. The array is read-only.
 
     Args:
         points: Number of coefficients.
@@ -626,7 +720,7 @@ def total_variance(distribution: ToeplitzSums) -> float:
 
 
 def _weigh_noise_of_row(distribution: ToeplitzSums) -> FloatArray:
-    """Return the weights of the noises of a row's values in the estimated total of the row, (points,).
+    """Return how the estimated total of a row depends on the noise of each of its released values, (points,).
 
     Args:
         distribution: Distribution of the noise.

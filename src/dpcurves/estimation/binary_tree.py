@@ -74,7 +74,7 @@ class Layout:
 
     @staticmethod
     def from_tilings(tilings: Sequence[IntArray]) -> Layout:
-        """Return a tree whose nodes include all intervals of nested tilings, with as few nodes as possible.
+        """Return the binary tree with the fewest nodes whose nodes include all intervals of nested tilings.
 
         Intervals that a tiling cuts into many are halved repeatedly; the results are halved as the next tiling allows,
         and the intervals of the last tiling down to single cells.
@@ -96,16 +96,16 @@ class Layout:
 
     @property
     def nodes(self) -> int:
-        """Length of arrays indexed by node, unused entries included."""
+        """Length of arrays that are indexed by node; some indices may be unused."""
         return len(self.width)
 
     @cached_property
     def cell_nodes(self) -> IntArray:
-        """The node of each single cell, (cells,)."""
+        """Index of the node of each single cell, (cells,)."""
         return self.find_nodes(np.arange(self.cells + 1))
 
     def find_nodes(self, bounds: IntArray) -> IntArray:
-        """Return the node of each interval of a tiling, (intervals,).
+        """Return the index of the node of each interval of a tiling, (intervals,).
 
         A node whose other half is empty has the same cells as its half; always the same one of them is returned.
 
@@ -131,7 +131,8 @@ class Layout:
 
     @cached_property
     def _index(self) -> tuple[IntArray, IntArray]:
-        """Sorted keys of all intervals, and the index of one node for each.
+        """Index for finding the node of an interval: sorted keys of all intervals, and for each key the index of its
+        node.
 
         Arrays of one length; nodes without cells are left out.
         """
@@ -140,7 +141,7 @@ class Layout:
         return keys, nodes[index]
 
     def _key(self, begin: IntArray, width: IntArray) -> IntArray:
-        """Return an integer that identifies an interval by its first cell and its width, for each interval.
+        """Return an integer key for each interval, unique for its first cell and its width, to look up nodes.
 
         Args:
             begin: First cell of each interval.
@@ -159,6 +160,11 @@ class _LayoutBuilder:
     """
 
     def __init__(self, cells: int) -> None:
+        """Start a tree with a single node that holds all cells.
+
+        Args:
+            cells: Number of cells.
+        """
         self.begin = [np.array([0, 0])]
         self.end = [np.array([0, cells])]
         self.halvings: list[Halving] = []
@@ -166,7 +172,7 @@ class _LayoutBuilder:
         self._size = 2
 
     def split_at(self, bounds: IntArray) -> None:
-        """Halve all unfinished nodes that contain several intervals of this tiling, until each contains one.
+        """Halve all nodes of the tree that contain several intervals of this tiling, until each contains a single one.
 
         Args:
             bounds: Increasing bounds of the tiling, from 0 to the number of cells.
@@ -194,7 +200,7 @@ class _LayoutBuilder:
         self.finest = nodes, begin, end
 
     def _add_nodes(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Add one node per interval of cells; return the indices of the new nodes, and `begin` and `end` unchanged.
+        """Add one tree node per interval of cells; return the indices of the new nodes, and the arguments.
 
         Args:
             begin: First cell of each interval.
@@ -223,11 +229,14 @@ class DyadicLayout(Layout):
 
     @classmethod
     def from_cells(cls, cells: int) -> DyadicLayout:
-        """Return the heap of nodes ``[i * 2**k, (i + 1) * 2**k)``, cut at the number of cells.
+        """Return the binary tree, in heap order, of dyadic intervals ``[i * 2**k, (i + 1) * 2**k)`` over the cells.
 
         >>> layout = DyadicLayout.from_cells(5)
         >>> layout.begin[2:4], layout.width[2:4]
         (array([0, 4]), array([4, 1]))
+
+        Args:
+            cells: Number of cells; the last nodes are cut there.
 
         Raises:
             ValueError: `cells` is below 1.
@@ -254,6 +263,9 @@ class DyadicLayout(Layout):
         follow the heap: the first cell, the rest of its former node, the rest of the last cell's former node, and the
         last cell. Nodes of the heap below have no outermost cell. If the heap would be twice as large for one or two
         cells more than a power of two, its leaves are the inner cells alone.
+
+        Args:
+            cells: Number of cells.
 
         >>> layout = DyadicLayout.from_cells_with_ends(16)
         >>> layout.begin[layout.nodes_at_depth(1)]
@@ -297,7 +309,7 @@ class DyadicLayout(Layout):
 
     @property
     def depth(self) -> int:
-        """Number of halvings of the heap."""
+        """Number of halvings from the root of the heap down to its leaves."""
         return self.size.bit_length() - 1
 
     def nodes_at_depth(self, depth: int) -> IntArray:
@@ -321,8 +333,12 @@ class DyadicLayout(Layout):
 
 
 def _halve_level(size: int, cells: int, depth: int) -> Halving:
-    """Return indices of the nodes at one depth of a binary heap of `size` leaves, of which the first `cells` are used,
-    and of their children.
+    """Return the indices of the nodes at one depth of a binary heap, and of their two children.
+
+    Args:
+        size: Number of leaves of the heap, a power of two.
+        cells: Number of leaves in use, from the first on.
+        depth: Depth of the nodes, 0 for the root.
     """
     first = 1 << depth
     end = first - (-cells * first // size)
@@ -370,7 +386,7 @@ def find_leaves(layout: Layout, split: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def subtree_maxima(layout: Layout, variance: FloatArray) -> FloatArray:
-    """Return for each node the largest variance in its subtree, the node included: (nodes,).
+    """Return, for each node of a tree, the largest variance in its subtree, the node included: (nodes,).
 
     Args:
         layout: The tree of intervals.
@@ -414,7 +430,11 @@ class BoxTree:
     @staticmethod
     @lru_cache(maxsize=4)  # a pure function of public facts
     def from_shape(shape: tuple[int, ...], beyond: int = 0) -> BoxTree:
-        """Return the tree of a table of this shape, with `beyond` cells outside the table.
+        """Return the tree that halves a table of this shape along its longest sides, down to single cells.
+
+        Args:
+            shape: Number of cells along each axis.
+            beyond: Number of cells outside the table, which form a node of their own.
 
         >>> tree = BoxTree.from_shape((2, 3), beyond=2)
         >>> tree.order, tree.tilings[1]
@@ -435,13 +455,12 @@ class BoxTree:
 
     @property
     def depth(self) -> int:
-        """Number of halvings down to single cells."""
+        """Number of halvings from the whole table down to single cells."""
         return len(self.tilings) - 1
 
 
 def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the boxes after each was halved along its longest side, the lower half before the upper one; single cells
-    stay.
+    """Halve each box of cells along its longest side, the lower half before the upper one; single cells stay.
 
     Args:
         lower: First cell of each box along each axis, (boxes, axes).
@@ -466,7 +485,7 @@ def _halve_boxes(lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _box_ends(lower: IntArray, upper: IntArray, beyond: int) -> IntArray:
-    """Return the bounds of boxes in the order of cells, from 0 to all cells; `beyond` cells outside the table follow
+    """Return the bounds of boxes along the tree's order of cells, from 0 to all cells; cells outside the table follow
     as one interval.
 
     Args:
@@ -499,7 +518,8 @@ class Measurements:
 
     @classmethod
     def empty(cls, layout: Layout) -> Measurements:
-        """Return measurements before any release: all precisions are 0, except for nodes without cells.
+        """Return the measurements before any release: no node has information (precision 0), except that nodes without
+        cells have count 0.
 
         Args:
             layout: The tree of intervals.

@@ -104,6 +104,11 @@ class NoisySplits:
     left_fraction: FloatArray
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> NoisySplits:
+        """Return the noisy splits that a slice or an array of indices selects.
+
+        Args:
+            rows: Slice or indices, along the axis of the splits.
+        """
         return NoisySplits(
             self.deviation[rows],
             self.variance[rows],
@@ -130,15 +135,22 @@ class KindwisePosterior:
     second_moment: FloatArray
 
     def mix_kinds(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and second moment of the deviation, (splits,) each, for weights of the kinds, (splits, kinds)."""
+        """Return posterior mean and second moment of each split's deviation under a mixture of kinds of priors,
+        (splits,) each.
+
+        Args:
+            weights: Weight of each kind for each split, (splits, kinds).
+        """
         probability = weights * self.likelihood
         probability /= probability.sum(axis=1, keepdims=True)
         return (probability * self.mean).sum(axis=1), (probability * self.second_moment).sum(axis=1)
 
 
 def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
-    """Return the posterior of each split's deviation under each kind of prior. A split divides the records of an
-    interval between its two halves; the deviation is how many more the left half holds than its expected share.
+    """Return the posterior of each split's deviation under each kind of prior (mixture component).
+
+    A split divides the records of an interval between its two halves; the deviation is how many more the left half
+    holds than its expected share.
 
     *Smooth* kinds: the deviation is Gaussian around 0, with the binomial variance plus a roughness. *One-sided* kinds:
     one half holds all records but a leftover, which is 0 or half-normal with scale `LEFTOVER`. The noise is modelled as
@@ -173,11 +185,11 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
 
 
 def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: float) -> FloatArray:
-    """Return the log-likelihood of each split, (splits,), if each record falls into the left half with probability
+    """Return the log-likelihood of each split, (splits,), if a record falls into the left half with probability
     `share`.
 
     Args:
-        splits: Informative splits.
+        splits: Informative noisy splits: how an interval's records divide between its halves.
         share: Probability of the left half for each split, (splits,).
         excess: Variance factor over the binomial variance.
     """
@@ -189,11 +201,11 @@ def log_likelihood_of_shares(splits: NoisySplits, share: FloatArray, excess: flo
 
 
 def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
-    """Return the expected squared deviation of splits under given weights of the kinds.
+    """Return the expected squared deviation of splits from their expectation, under a mixture prior with these weights.
 
     Args:
         splits: Any number of splits.
-        weights: Weights of the kinds in each class, (classes, kinds).
+        weights: Weights of the mixture components (kinds) in each class, (classes, kinds).
         group: Class of each split, (splits,).
     """
     linear = weights[:, :SMOOTH].sum(axis=1)[group] * splits.count * splits.left_fraction * (1 - splits.left_fraction)
@@ -201,12 +213,14 @@ def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray
 
 
 def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[np.int8]) -> FloatArray:
-    """Return the coefficient of ``splits.count**2`` in `prior_second_moment`: the part of the expected squared
-    deviation that grows with the squared count of the parent.
+    """Return which part of the expected squared deviation of a split grows with the parent's squared count: the
+    coefficient of ``splits.count**2``.
+
+    It belongs to `prior_second_moment`.
 
     Args:
         share: Share of the left child in the width of its parent, (splits,).
-        weights: Weights of the kinds of priors in each class, (classes, kinds).
+        weights: Weights of the mixture components (kinds) in each class, (classes, kinds).
         group: Class of each split, (splits,).
     """
     binomial = share * (1 - share)
@@ -215,11 +229,12 @@ def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[n
 
 
 def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatArray, FloatArray]:
-    """Return mean and second moment of the deviation, (splits,) each, if all records lie evenly (the first kind).
+    """Return posterior mean and second moment of the deviations from expected splits, (splits,) each, if all records
+    are uniform (the first kind).
 
     Args:
-        splits: Any number of splits.
-        excess: Variance factor over the binomial variance.
+        splits: Noisy splits, any number.
+        excess: Factor of the binomial variance, for overdispersion.
     """
     binomial = excess * splits.count * splits.left_fraction * (1 - splits.left_fraction)
     mean = np.zeros_like(binomial)
@@ -232,7 +247,8 @@ def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatA
 
 
 def fit_mixture_weights(likelihood: FloatArray, prior: FloatArray) -> FloatArray:
-    """Return the weights of the kinds of a mixture, fitted to the splits by expectation maximisation.
+    """Return the weights of the mixture components (kinds) of the prior, fitted to the splits by expectation
+    maximisation.
 
     Args:
         likelihood: Likelihood of each split under each kind, (splits, kinds).
@@ -253,9 +269,13 @@ MeanAndSquares = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
-    """Return variances and log-probabilities of the Gaussian components of the noise, (components, splits) each.
+    """Return variances and log-probabilities of the Gaussian mixture that stands for the noise, (components, splits)
+    each.
 
     A sum of k Laplace draws is a Gaussian with gamma distributed variance of shape k; this is its Gauss quadrature.
+
+    Args:
+        splits: Noisy splits, with their noise.
     """
     least_excess = 1e-6  # below, noise is treated as Gaussian
     if splits.excess_kurtosis.max(initial=0) < least_excess:
@@ -270,10 +290,11 @@ def _gaussian_parts(splits: NoisySplits) -> tuple[FloatArray, FloatArray]:
 def _smooth_moments(
     splits: NoisySplits, prior: FloatArray, variance: FloatArray, log_probability: FloatArray
 ) -> MeanAndSquares:
-    """Return moments of deviations under Gaussian priors with mean 0, given the noisy deviations.
+    """Return posterior moments of the deviations from expected splits under Gaussian priors with mean 0 (the smooth
+    kinds).
 
     Args:
-        splits: Noisy splits.
+        splits: Noisy splits: how many more records the left half of an interval holds than expected.
         prior: Prior variances in records², (kinds, splits).
         variance: Variances of the Gaussian parts of the noise, (parts, splits).
         log_probability: Log probabilities of these parts, (parts, splits).
@@ -298,8 +319,10 @@ def _smooth_moments(
 
 
 def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_probability: FloatArray) -> list[MeanAndSquares]:
-    """Return moments of deviations if one half holds all records, or all but a leftover; either half may be the full
-    one.
+    """Return posterior moments of the deviations from expected splits if one half holds all records of its parent, or
+    all but a leftover (the one-sided kinds).
+
+    Either half may be the full one.
 
     Args:
         splits: Noisy splits.
@@ -356,7 +379,7 @@ def _half_normal_moments(
 
 
 def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArray) -> MeanAndSquares:
-    """Return the moments of a mixture of one or two distributions, which lie along the first axis.
+    """Return the mean and second moment of a mixture of one or two distributions, which lie along the first axis.
 
     Args:
         log_likelihood: Log of weight times likelihood of each distribution, (1 or 2, ...).
@@ -380,10 +403,10 @@ def _mix_moments(log_likelihood: FloatArray, mean: FloatArray, second: FloatArra
 
 
 def _interpolate_arrays(both: FloatArray, trust: FloatArray) -> FloatArray:
-    """Return the mean of the two arrays of `both`, where the second has the weight `trust`.
+    """Return the weighted mean of two arrays, where the second has the weight `trust` and the first the rest.
 
     Args:
-        both: Two arrays of one shape, (2, ...).
+        both: The two arrays, stacked, (2, ...).
         trust: Weight of the second, in [0, 1], broadcast to the shape of one array.
     """
     apart: FloatArray = both[1] - both[0]
@@ -487,7 +510,7 @@ class TreeEstimate:
 
     @property
     def cells(self) -> FloatArray:
-        """Estimated count of each cell, ``(cells,)``, in records."""
+        """Estimated count of each single cell, ``(cells,)``, in records."""
         return self.counts[self.layout.cell_nodes]
 
     def keep_significant_counts(self, z: float) -> FloatArray:
@@ -547,7 +570,7 @@ class DownwardPass(NamedTuple):
 
     @classmethod
     def from_total(cls, layout: Layout, total: float) -> DownwardPass:
-        """Return the pass with the total at the root and no other node estimated.
+        """Start the estimate from the root down: the total at the root, and no other node estimated.
 
         Args:
             layout: The tree of intervals.
@@ -594,15 +617,20 @@ class LevelPosterior(NamedTuple):
 
     @classmethod
     def from_splits(cls, splits: NoisySplits) -> LevelPosterior:
-        """Return the posterior of the informative splits: those whose parent is not empty and whose noise is not too
-        large."""
+        """Return the posterior for the informative splits of a level: those whose parent is not empty and whose noise
+        is not too large.
+
+        Args:
+            splits: Noisy splits of all intervals of the level.
+        """
         largest = (splits.count**2 + splits.count) * splits.left_fraction * (1 - splits.left_fraction)
         is_informative = (largest > 0) & (largest >= TUNING.informative_ratio * splits.variance)
         informative = np.flatnonzero(is_informative)
         return cls(splits, informative, np.flatnonzero(~is_informative), kindwise_posterior(splits[informative]))
 
     def learn_weights(self, rough: NDArray[np.int8], prior: FloatArray) -> KindWeights:
-        """Return the weights of the kinds, fitted for each class, and for each split from the others.
+        """Fit the weights of the mixture components (kinds) of the prior: for each class of splits, and for each split
+        from the others.
 
         Args:
             rough: Class of each parent, 1 if its own split was uneven, (splits,).
@@ -624,8 +652,8 @@ class LevelPosterior(NamedTuple):
         return result
 
     def split_moments(self, weights: KindWeights, rough: NDArray[np.int8]) -> SplitMoments:
-        """Return posterior mean and expected square of the deviations of all splits; splits without information have
-        prior moments.
+        """Return posterior mean and expected square of the deviations of all splits of a level; splits without
+        information have prior moments.
 
         Args:
             weights: Mixture weights of the kinds.
@@ -672,10 +700,11 @@ class LevelPosterior(NamedTuple):
         return np.array(log_odds)
 
     def log_odds_of_evenness(self, rough: NDArray[np.int8], prior: FloatArray) -> float:
-        """Return the log-likelihood ratio of binomial splits over a mixture with the prior weights, (2, kinds).
+        """Return the log-likelihood ratio of uniform records (binomial splits) over the mixture prior, for the splits
+        of a level.
 
         Args:
-            rough: 1 for splits of the rough class, 0 for others, over all splits of the level.
+            rough: Class of each split of the level: 1 if the split of its parent was uneven, else 0.
             prior: Prior weights of the kinds of splits, a row for each class, (2, kinds).
 
         Returns:
@@ -687,14 +716,18 @@ class LevelPosterior(NamedTuple):
 
 
 def least_squares_total(measurements: Measurements) -> tuple[float, float]:
-    """Return the best linear unbiased count of all records and its precision; both are 0 without measurements."""
+    """Return the best linear unbiased count of all records and its precision; both are 0 without measurements.
+
+    Args:
+        measurements: Noisy counts of nodes.
+    """
     upward = run_upward_pass(measurements)
     return float(upward.value[ROOT]), float(upward.precision[ROOT])
 
 
 def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> float:
-    """Return an estimate of the number of all records, in which seemingly empty intervals have little weight and so add
-    little noise.
+    """Return an estimate of the number of all records in which seemingly empty intervals, which would add only noise,
+    have little weight.
 
     Args:
         measurements: Noisy counts of nodes.
@@ -708,10 +741,10 @@ def reweighted_total(measurements: Measurements, estimate: TreeEstimate) -> floa
 def estimate_tree(
     measurements: Measurements, total: float, distributions: Sequence[PriorDistribution] = ()
 ) -> TreeEstimate:
-    """Return the expected counts given all measurements.
+    """Return the expected counts of all nodes of a tree, given all noisy counts, by empirical Bayes.
 
-    Empirical Bayes (Robbins 1956) along a tree, with a mixture prior of smooth and one-sided splits, and with the tails
-    of Laplace noise. Post-processing without randomness; linear in the cells.
+    The method (Robbins 1956) works along the tree, with a mixture prior of smooth and one-sided splits, and with the
+    tails of Laplace noise. Post-processing without randomness; linear in the cells.
 
     Args:
         measurements: Noisy counts of nodes.
@@ -728,12 +761,13 @@ def estimate_tree(
 def reestimate_tree(
     measurements: Measurements, total: float, estimate: TreeEstimate, *, shrinks_to_slope: bool = False
 ) -> TreeEstimate:
-    """Return the estimate after one more upward and one more downward pass, with an estimate as prior knowledge of
-    the splits.
+    """Improve an empirical Bayes estimate of a tree by a second upward and downward pass, which uses it as prior
+    knowledge of the splits.
 
-    Least squares add up the counts of two halves, and their noise. If one half is empty, its count is noise alone, and
-    the other half measures both better. So here halves are weighted by how the given estimate splits their parent,
-    which is trusted up to `Tuning.variance_inflation` times its variance.
+    A split is how an interval's records divide between its halves. Least squares add up the counts of two halves, and
+    their noise. If one half is empty, its count is noise alone, and the other half measures both better. So here halves
+    are weighted by how the given estimate splits their parent, which is trusted up to `Tuning.variance_inflation` times
+    its variance.
 
     Args:
         measurements: Noisy counts of nodes.
@@ -747,11 +781,12 @@ def reestimate_tree(
     """
 
     def join_halves(below: UpwardEstimate, halving: Halving) -> UpwardEstimate:
-        """Return the estimate of each parent from its halves, weighted by the given estimate of its split.
+        """Return the estimate of each parent's count from the counts of its halves, weighted by a given estimate of how
+        its records divide.
 
         Args:
-            below: Estimates of all nodes so far.
-            halving: Nodes and their halves.
+            below: Estimates of all nodes further down.
+            halving: Indices of the parents and of their halves.
         """
         return _weight_halves(below, halving, estimate)
 
@@ -774,12 +809,13 @@ def estimate_by_distribution(
     counts_below: FloatArray,
     is_known: NDArray[np.bool_],
 ) -> FloatArray:
-    """Return the count of each cell, (cells,), if all splits follow a distribution.
+    """Return the count of each cell, (cells,), if all intervals split as a given density says, corrected by the
+    measurements.
 
     Args:
         layout: Intervals along an axis.
         upward: Result of `run_upward_pass`.
-        distribution: Distribution of the splits; the measurements decide the deviations from it.
+        distribution: Expected share of each node and its overdispersion.
         counts_below: Number of records below each edge of the cells, used for nodes of `is_known`.
         is_known: Nodes whose halves are known from `counts_below`, (nodes,).
     """
@@ -805,8 +841,8 @@ def estimate_by_distribution(
 def _run_downward_pass(
     layout: Layout, upward: UpwardEstimate, total: float, distributions: Sequence[PriorDistribution] = ()
 ) -> TreeEstimate:
-    """Return the estimate of all counts from the upward pass: the mixture prior and even records, averaged by their
-    posterior probabilities.
+    """Return the estimated counts of all nodes, from the root down, averaged over a mixture prior and uniform records
+    by their posterior probabilities.
 
     Args:
         layout: Binary tree of intervals of cells.
@@ -829,7 +865,8 @@ def _run_downward_pass(
 def _average_with_even_density(
     layout: Layout, upward: UpwardEstimate, total: float, uneven: DownwardPass, even_probability: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return counts and variances of all nodes, averaged over two models: an even density and an uneven one.
+    """Average counts and variances of all nodes over two models, uniform and non-uniform records, by posterior
+    probability.
 
     Args:
         layout: Intervals along an axis, as a tree.
@@ -862,8 +899,8 @@ def _estimate_by_mixture(
     *,
     shrinks_to_slope: bool = False,
 ) -> tuple[DownwardPass, float, FloatArray]:
-    """Estimate all splits from the root down, with a mixture prior whose weights are learnt from the splits of each
-    level.
+    """Estimate how each interval's records divide, from the root down, with a mixture prior whose weights are learnt
+    level by level.
 
     Args:
         layout: Intervals along an axis, as a tree.
@@ -914,8 +951,8 @@ def _estimate_by_mixture(
 def run_upward_pass(
     measurements: Measurements, join_halves: Callable[[UpwardEstimate, Halving], UpwardEstimate] | None = None
 ) -> UpwardEstimate:
-    """Return the least-squares estimate of each node from its own count and its halves, which `join_halves` combines.
-    The tree is binary; `distributions.interval_sums` has the pass for levels of any branching factor.
+    """Return the least-squares estimate of each node's count from its own count and its halves', from the leaves up
+    (first pass).
 
     Args:
         measurements: Noisy counts of the nodes; not changed.
@@ -939,7 +976,12 @@ def run_upward_pass(
 
 
 def _add_halves(halves: UpwardEstimate, halving: Halving) -> UpwardEstimate:
-    """Return the estimate of each parent of a halving as the sum of its halves."""
+    """Return the estimate of each parent's count as the sum of its halves' counts; variances add up.
+
+    Args:
+        halves: Estimates of all nodes further down.
+        halving: Indices of the parents and of their halves.
+    """
     _, left, right, _ = halving
     with np.errstate(divide="ignore"):
         precision = 1 / (1 / halves.precision[left] + 1 / halves.precision[right])  # 0 if either half is unknown
@@ -1033,7 +1075,10 @@ def _compute_noisy_splits(
     *,
     shrinks_to_slope: bool = False,
 ) -> NoisySplits:
-    """Return the noisy splits of nodes with known counts. If neither half was measured, the variance is infinite.
+    """Compute the noisy splits of parents with known counts: how far each left half's measured count deviates from its
+    expected share.
+
+    If neither half was measured, the variance is infinite.
 
     Args:
         layout: Intervals along an axis, as a tree.
@@ -1070,7 +1115,8 @@ def _inflate_variances(
     is_rough: NDArray[np.int8],
     count_variance: FloatArray,
 ) -> FloatArray:
-    """Return variances of the splits that allow for the variances of the counts of the parents.
+    """Return variances of the splits (how parents' records divide between their halves) that also allow for errors of
+    the parents' counts.
 
     An interval that seems nearly empty may hold more records, and their split is then unknown. That it may hold many
     times as many is ignored: with little loss to spend there would be too many intervals of this kind.
@@ -1078,7 +1124,7 @@ def _inflate_variances(
     Args:
         splits: Noisy splits of one level.
         moments: Posterior mean and second moment of their deviations.
-        weights: Mixture weights of the kinds of prior, by class of the parent.
+        weights: Weights of the mixture components (kinds) of the prior, by class of the parent.
         is_rough: Class of each parent, 1 if its own split was uneven, (splits,).
         count_variance: Variances of the counts of the parents, (splits,).
 

@@ -162,11 +162,19 @@ def _scale_distribution(distribution: IntervalSums, scale: float) -> IntervalSum
 
     It weights values in an estimate. Noise must not be simulated from it, because divided integer noise is not an
     integer.
+
+    Args:
+        distribution: Distribution of the released values.
+        scale: Amount that one record adds to a value.
     """
     unit = Fraction(scale)
 
     def scale_noise(noise: Noise) -> Noise:
-        """Return the distribution of the noise after counts are divided by `unit`."""
+        """Return the noise of counts that were divided by the scale.
+
+        Args:
+            noise: Noise of the released values.
+        """
         return replace(noise, parameter=noise.parameter / unit ** (1 if noise.family is Family.LAPLACE else 2))
 
     levels = tuple(replace(level, noise=scale_noise(level.noise)) for level in distribution.levels)
@@ -243,7 +251,7 @@ class JointEstimate:
 
     @classmethod
     def from_releases(cls, releases: Sequence[Release], layout: Layout | None = None) -> JointEstimate:
-        """Return the estimate from releases of nested partitions, in the order of the rounds.
+        """Return the joint estimate of counts from the releases of all rounds, which counted nested partitions.
 
         Args:
             releases: At least one release of counts of the same cells.
@@ -253,7 +261,7 @@ class JointEstimate:
 
     @cached_property
     def measurements(self) -> Measurements:
-        """Counts of all rounds on the nodes of the tree, merged by inverse variance."""
+        """Noisy counts of all rounds on the nodes of the tree; counts of one node are averaged by inverse variance."""
         layout = self.layout or build_layout(self.rounds[0].interval_sums.cells)
         return merge_measurements(layout, [(evidence.interval_sums, evidence.values) for evidence in self.rounds])
 
@@ -289,7 +297,7 @@ class JointEstimate:
 
     @property
     def noise(self) -> Noise:
-        """Noise of each count of the first round."""
+        """Noise of each count in the first round, with which later rounds are compared."""
         return self.rounds[0].interval_sums.levels[0].noise
 
     @property
@@ -299,7 +307,9 @@ class JointEstimate:
 
     @cached_property
     def _missing(self) -> tuple[float, float]:
-        """Estimated number of records without a value, and its precision, which is 0 if they were not counted."""
+        """Estimated number of records without a value, from all rounds, and its precision, which is 0 if they were not
+        counted.
+        """
         noises = [evidence.interval_sums.missing for evidence in self.rounds]
         weights = [0.0 if noise is None else 1 / max(noise.variance, LEAST_VARIANCE) for noise in noises]
         values = sum(weight * evidence.values[-1] for weight, evidence in zip(weights, self.rounds, strict=True))
@@ -308,7 +318,11 @@ class JointEstimate:
 
 @lru_cache(maxsize=4)  # a pure function of public facts
 def build_layout(cells: int) -> DyadicLayout:
-    """Return the tree of `cells` cells along an axis, with separate outermost cells; cached."""
+    """Return the binary tree over the cells of an axis, with separate nodes for the outermost cells; cached.
+
+    Args:
+        cells: Number of cells.
+    """
     return DyadicLayout.from_cells_with_ends(cells)
 
 
@@ -330,7 +344,7 @@ class ConvolvedEstimate:
 
     @cached_property
     def cells(self) -> FloatArray:
-        """Best linear estimate of each cell's count, ``(cells,)``, in records."""
+        """Best linear estimate of the count of each cell from all rounds, (cells,), in records."""
         return np.diff(self._prefixes, prepend=0.0)
 
     @property
@@ -340,12 +354,12 @@ class ConvolvedEstimate:
 
     @cached_property
     def _distribution(self) -> ToeplitzSums:
-        """Distribution of the last round, whose noise is convolved with a kernel."""
+        """Noise distribution of the last round, whose released values are sums convolved with a kernel."""
         return self.last_round.distribution.require_type(ToeplitzSums)
 
     @cached_property
     def _prefixes(self) -> FloatArray:
-        """Best linear estimate of the number of records up to the end of each cell, shape (cells,)."""
+        """Best linear estimate of the number of records in the first 1, 2, ... cells, (cells,)."""
         distribution, (starts, stops, values, variances) = (
             self._distribution,
             (np.array(column) for column in zip(*self._list_prefix_measurements(), strict=True)),
@@ -366,7 +380,8 @@ class ConvolvedEstimate:
         )
 
     def _list_prefix_measurements(self) -> Iterator[PrefixMeasurement]:
-        """Yield all measurements of differences of prefixes except the counts of the last round.
+        """Yield all measurements of numbers of records between two edges, from all rounds, except the convolved values
+        of the last round.
 
         Yields:
             First cell, cell behind the last, measured number of records, and variance of its noise.
@@ -388,7 +403,7 @@ def combine_rounds(
     *,
     uses_all_rounds: bool = False,
 ) -> JointEstimate | ConvolvedEstimate:
-    """Return the estimate from all rounds, of the type that the noise of the last round requires.
+    """Return the joint estimate of counts from all rounds, of the class that the noise of the last round requires.
 
     Args:
         rounds: Released counts of the same cells, round by round.
@@ -406,7 +421,7 @@ def combine_rounds(
 
 
 def build_nested_layout(rounds: Sequence[Evidence]) -> Layout:
-    """Return the binary tree that contains all counted intervals, any two of which are nested or disjoint.
+    """Return the binary tree that has all counted intervals as nodes; any two of them must be nested or disjoint.
 
     Args:
         rounds: Releases of counts of intervals of the same cells, at least one.
@@ -449,7 +464,7 @@ def _list_interval_measurements(distribution: IntervalSums, values: tuple[int, .
 
 
 def _prefix_differences(prefixes: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
-    """Return sums over intervals from prefix sums, along the last axis.
+    """Return the sum over each interval, a difference of two prefix sums, along the last axis.
 
     Args:
         prefixes: Sums of the first cells, up to and including each cell, shape (..., cells).

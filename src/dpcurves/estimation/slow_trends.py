@@ -96,8 +96,8 @@ class TrendPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_distribution(self, layout: Layout) -> PriorDistribution:
-        """Return the prior of the counts of a tree's nodes: multinomial, with the share of the expected density in each
-        node.
+        """Return the prior of a tree's node counts under the fitted trend: multinomial, with each node's share of the
+        expected counts.
 
         Args:
             layout: First cell and number of cells of each node.
@@ -109,7 +109,7 @@ class TrendPosterior(NamedTuple):
 def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> TrendPosterior | None:
     """Return the expected counts of cells under the model of nearly uniform records; None if the model does not hold.
 
-    Records scatter multinomially about the density.
+    A trend is a density close to uniform; records scatter multinomially about it.
 
     Formal guarantees: a pure function of released and public numbers.
 
@@ -178,7 +178,8 @@ def fit_slow_trend(intervals: CountedIntervals, cells: int, total: float) -> Tre
 
 
 def _integrate_waves(positions: FloatArray, number: IntArray) -> FloatArray:
-    """Return the integral of each wave ``sqrt(2) * cos(pi * k * x)`` from 0 to each position, shape (positions, waves).
+    """Return the integral of each cosine wave ``sqrt(2) * cos(pi * k * x)`` from 0 to each position, (positions,
+    waves): how it changes counts.
 
     Args:
         positions: Upper limits of the integrals, in [0, 1].

@@ -65,7 +65,8 @@ class SmoothPosterior(NamedTuple):
     log_occam_factor: float
 
     def node_distribution(self, layout: Layout) -> PriorDistribution:
-        """Return the prior of the counts of a tree's nodes: shares of the density, and the overdispersion.
+        """Return the prior of a tree's node counts under the smooth density: each node's share of the density, and the
+        overdispersion.
 
         Args:
             layout: Tree of intervals of the same cells.
@@ -76,13 +77,14 @@ class SmoothPosterior(NamedTuple):
         )
 
     def estimate_cells(self, layout: Layout, upward: UpwardEstimate, distribution: PriorDistribution) -> FloatArray:
-        """Return the estimated count of each cell, shape (cells,).
+        """Return the estimated count of each cell, (cells,), from a fitted smooth density that noisy counts correct.
 
-        Noisy counts of narrow nodes correct the density where they are informative; else the density alone decides.
+        Noisy counts of narrow intervals correct the density where they are informative; elsewhere the density alone
+        decides.
 
         Args:
             layout: Binary tree of the cells.
-            upward: Estimates of all nodes from the counts below them.
+            upward: Estimates of all nodes of the tree from their own counts and the counts below them.
             distribution: Prior of the nodes, from `node_distribution`.
         """
         narrow = layout.width * TUNING.frontier <= layout.cells
@@ -145,10 +147,11 @@ class _WhitenedCounts(NamedTuple):
     basis: _Basis
 
     def fit(self, amplitude: float, start: FloatArray, steps: int) -> _Fit:
-        """Return the most likely coefficients, found by Gauss-Newton steps with a line search.
+        """Return the most likely coefficients of the smooth log-density, by Gauss-Newton steps with a line search.
 
         Args:
-            amplitude: Prior standard deviation of the first wave.
+            amplitude: Prior standard deviation of the coefficient of the first basis wave; higher waves have smaller
+                ones.
             start: Coefficients before the first step.
             steps: Largest number of steps.
         """
@@ -313,8 +316,11 @@ def fit_smooth_density(
 
 @lru_cache(maxsize=8)  # a pure function of a public number
 def _build_basis(cells: int) -> _Basis:
-    """Return the bins of an axis of `cells` cells, and the functions whose linear combination is a log-density;
-    cached."""
+    """Return the bins of an axis, and the basis functions whose linear combination is a log-density; cached.
+
+    Args:
+        cells: Number of cells of the axis.
+    """
     # Bins have the widths of heap nodes, so that their edges are edges of nodes.
     bin_width = 1 << max(0, (cells - 1).bit_length() - TUNING.bins.bit_length() + 1)
     inner = np.arange(bin_width, cells, bin_width, dtype=np.float64)
@@ -341,7 +347,8 @@ def _build_basis(cells: int) -> _Basis:
 
 
 def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: FloatArray) -> float:
-    """Return the most likely of the candidate variance factors of records over multinomial variation.
+    """Return the most likely overdispersion: the factor by which the variance of records exceeds multinomial variation,
+    from candidates.
 
     Args:
         scatter: Covariance of the counts by multinomial variation.
@@ -350,7 +357,7 @@ def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: Flo
     """
 
     def log_likelihood(overdispersion: float) -> float:
-        """Return the log-likelihood of the residuals under this variance factor, up to a constant.
+        """Return the log-likelihood of the residuals under an overdispersion factor, up to a constant.
 
         Args:
             overdispersion: Factor of the multinomial covariance, at least 0.
@@ -365,7 +372,10 @@ def _fit_overdispersion(scatter: FloatArray, variance: FloatArray, residual: Flo
 def _reweight_variances(
     interval_counts: IntervalCounts, variance: FloatArray, whitening: FloatArray, residual: FloatArray
 ) -> FloatArray:
-    """Return variances of the Gaussian components of each noise, estimated from residuals.
+    """Return new variances of the noises after one step of expectation-maximisation.
+
+    Laplace noise is a scale mixture of Gaussian noise: a count with a large residual gets a large variance, and so a
+    small weight in the fit.
 
     Args:
         interval_counts: The counts.
@@ -386,7 +396,8 @@ def _reweight_variances(
 
 
 def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) -> IntervalCounts:
-    """Return counts with independent noise: wide nodes by themselves, narrow nodes with all nodes below them.
+    """Collect counts of intervals with independent noise for fitting a density: wide nodes by themselves, narrow nodes
+    with all nodes below.
 
     Args:
         measurements: Noisy counts of the nodes of a tree.
@@ -415,11 +426,12 @@ def collect_interval_counts(measurements: Measurements, upward: UpwardEstimate) 
 def estimate_cells(
     measurements: Measurements, total: float, again: bool, edges: FloatArray | None = None
 ) -> FloatArray:
-    """Return the expected count of each cell, (cells,): from splits, a smooth density, and a slow trend, by evidence.
+    """Return the expected count of each cell, (cells,), averaged over three models by evidence: independent splits of a
+    tree, a smooth density, a slow trend.
 
-    The posterior probability of the density, and of nearly even records (`fit_slow_trend`), follows from its likelihood
-    for each split, relative to the mixture of kinds with weights from the other splits and to even records, and from
-    the cost of fitting it. If both are unlikely, `estimate_tree` and `reestimate_tree` give the counts.
+    The posterior probability of the density, and of nearly uniform records (`fit_slow_trend`), follows from its
+    likelihood for each split, relative to the mixture of kinds with weights from the other splits and to even records,
+    and from the cost of fitting it. If both are unlikely, `estimate_tree` and `reestimate_tree` give the counts.
 
     Args:
         measurements: Noisy counts of intervals along an axis.
@@ -469,7 +481,7 @@ def estimate_cells(
 
 
 def _fit_slow_trend(interval_counts: IntervalCounts, cells: int, total: float) -> TrendPosterior | None:
-    """Fit a slow trend, for records that lie nearly evenly.
+    """Fit a slow trend to noisy counts of intervals, for records that are nearly uniform.
 
     Args:
         interval_counts: Noisy counts of intervals, with their variances.
@@ -489,9 +501,14 @@ def _fit_slow_trend(interval_counts: IntervalCounts, cells: int, total: float) -
 
 
 def _scale_positions(edges: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return positions of the edges of uneven cells: logarithmic in the range of nearly all records.
+    """Return positions of the edges of unequal cells on a scale along which the density is smooth: logarithmic in the
+    range of nearly all records.
 
     Records below or above this range are in the first and the last stretch.
+
+    Args:
+        edges: Edges of the cells, increasing, (cells + 1,).
+        counts: Estimated counts of the cells, (cells,).
 
     >>> edges, counts = np.array([-np.inf, 0.0, 1.0, 10.0, 100.0, np.inf]), np.array([0.0, 0.0, 5.0, 5.0, 0.0])
     >>> _scale_positions(edges, counts).round(1).tolist()

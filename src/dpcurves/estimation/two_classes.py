@@ -161,8 +161,8 @@ def smooth_shares(scores: FloatArray, positive: FloatArray, negative: FloatArray
 
 
 def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMeasurement]:
-    """Yield measured levels from coarse to fine, with unmeasured levels between them where intervals have many
-    children.
+    """Yield the measured levels from coarse to fine, and between them levels without measurements where intervals have
+    many children.
 
     No interval then has more than `Tuning.fan` children. A small shift over many neighbours shows in the inserted
     levels, where it would be lost if each neighbour were shrunk alone.
@@ -178,7 +178,8 @@ def insert_levels(measurements: Sequence[LevelMeasurement]) -> Iterator[LevelMea
 
 
 def _join_siblings(parent: NDArray[np.int64], measurement: LevelMeasurement) -> Iterator[LevelMeasurement]:
-    """Yield unmeasured levels between a parent level and a measured one, from coarse to fine.
+    """Yield levels without measurements between a coarse level and a measured fine one, so that no interval has many
+    children.
 
     Their intervals join ..., 64, 16 and 4 siblings of the measured level.
 
@@ -219,10 +220,11 @@ def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: Fl
     measurements, _ = split_by_level(distribution, values)
 
     def cells_from_line(line: FloatArray) -> FloatArray:
-        """Return counts of negatives and positives, (2, cells), if the log-odds are a line in the normal score.
+        """Return expected counts of both classes, (2, cells), if the log-odds of a positive are a line in the normal
+        score.
 
         Args:
-            line: Intercept and slope.
+            line: Intercept and slope of the line.
         """
         steepest = 30.0  # log odds; beyond, doubles would round a probability to 0 or 1
         positive = expit(np.clip(line[0] + line[1] * score, -steepest, steepest))
@@ -233,7 +235,7 @@ def fit_logistic_line(distribution: IntervalSums, values: FloatArray, counts: Fl
         array.
 
         Args:
-            line: Intercept and slope.
+            line: Intercept and slope of the fitted log-odds.
         """
         residuals = (
             (_sum_intervals(cells_from_line(line), measurement) - measurement.values)
@@ -263,7 +265,8 @@ class Departures(NamedTuple):
 def _measure_departures(
     distribution: IntervalSums, values: FloatArray, total: int | None, fit: FloatArray
 ) -> Departures:
-    """Return the shrunk departures of the released counts from the fit, and their size relative to noise.
+    """Return how the released counts depart from a fitted curve, shrunk because of noise, and the size of the
+    departures relative to noise.
 
     Args:
         distribution: Distribution of the released values, sums over nested intervals.
@@ -321,7 +324,8 @@ def _departure_fraction(layer: Layer, binomial_variance: FloatArray, squares: Fl
 
 
 def _fraction_of_parent(layer: Layer, node: FloatArray) -> FloatArray:
-    """Return the fitted share of each interval in its parent; by width if the parent has no fitted records.
+    """Return the fitted share of its parent's records that each interval has; by width if the parent has no fitted
+    records.
 
     Args:
         layer: Intervals of a level, with their parents.
@@ -343,7 +347,11 @@ def _sum_intervals(cells: FloatArray, measurement: LevelMeasurement) -> FloatArr
 
 
 def _project_monotone(cells: FloatArray) -> FloatArray:
-    """Return nonnegative cells with the same total whose cumulated counts are nearest in least squares."""
+    """Return nonnegative counts of cells with the same total whose cumulative counts are nearest in least squares.
+
+    Args:
+        cells: Counts of cells, some of which may be negative, (cells,).
+    """
     below = np.cumsum(cells)[:-1]
     total = max(float(cells.sum()), 0.0)
     inner = np.clip(isotonic_projection(below), 0, total) if len(below) else below

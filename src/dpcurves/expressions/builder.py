@@ -80,35 +80,37 @@ class Expression:
         )
 
     def __add__(self, other: Operand) -> Expression:
-        """Return the sum, as an expression."""
+        """Return the expression ``self + other``."""
         return _call("add", self, other)
 
     def __radd__(self, other: Operand) -> Expression:
-        """Return the sum, as an expression."""
+        """Return the expression ``other + self``, where `other` is a Python number."""
         return _call("add", other, self)
 
     def __sub__(self, other: Operand) -> Expression:
-        """Return the difference, as an expression."""
+        """Return the expression ``self - other``; of two dates the difference in days."""
         return _call("sub", self, other)
 
     def __rsub__(self, other: Operand) -> Expression:
-        """Return the difference, as an expression."""
+        """Return the expression ``other - self``, where `other` is a Python literal."""
         return _call("sub", other, self)
 
     def __mul__(self, other: Operand) -> Expression:
-        """Return the product, as an expression."""
+        """Return the expression ``self * other``."""
         return _call("mul", self, other)
 
     def __rmul__(self, other: Operand) -> Expression:
-        """Return the product, as an expression."""
+        """Return the expression ``other * self``, where `other` is a Python number."""
         return _call("mul", other, self)
 
     def __truediv__(self, other: Operand) -> Expression:
-        """Return the quotient of doubles, as an expression."""
+        """Return the expression ``self / other``, a division of doubles; NULL where `other` is 0."""
         return _call("div", self, other)
 
     def __rtruediv__(self, other: Operand) -> Expression:
-        """Return the quotient of doubles, as an expression."""
+        """Return the expression ``other / self``, a division of doubles, where `other` is a Python number; NULL where
+        this is 0.
+        """
         return _call("div", other, self)
 
     def __neg__(self) -> Expression:
@@ -120,35 +122,35 @@ class Expression:
         return _call("abs", self)
 
     def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        """Return whether both are equal, as an expression."""
+        """Return the expression ``self = other``, which is true in rows where both values are equal."""
         return _call("eq", self, other)
 
     def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        """Return whether both differ, as an expression."""
+        """Return the expression ``self != other``, which is true in rows where both values differ."""
         return _call("ne", self, other)
 
     def __lt__(self, other: Operand) -> Expression:
-        """Return whether the first is below the second, as an expression."""
+        """Return the expression ``self < other``, a condition on each row."""
         return _call("lt", self, other)
 
     def __le__(self, other: Operand) -> Expression:
-        """Return whether the first is at most the second, as an expression."""
+        """Return the expression ``self <= other``, a condition on each row."""
         return _call("le", self, other)
 
     def __gt__(self, other: Operand) -> Expression:
-        """Return whether the first is above the second, as an expression."""
+        """Return the expression ``self > other``, a condition on each row."""
         return _call("gt", self, other)
 
     def __ge__(self, other: Operand) -> Expression:
-        """Return whether the first is at least the second, as an expression."""
+        """Return the expression ``self >= other``, a condition on each row."""
         return _call("ge", self, other)
 
     def __and__(self, other: Operand) -> Expression:
-        """Return whether both conditions are true, as an expression."""
+        """Return the expression ``self AND other``, which is true in rows where both conditions are true."""
         return _call("and", self, other)
 
     def __or__(self, other: Operand) -> Expression:
-        """Return whether one of the conditions is true, as an expression."""
+        """Return the expression ``self OR other``, which is true in rows where at least one condition is true."""
         return _call("or", self, other)
 
     def __invert__(self) -> Expression:
@@ -262,10 +264,10 @@ def _call(function: str, *operands: object) -> Expression:
 
     Args:
         function: Name of the function, as in `syntax.FUNCTION_NAMES`.
-        operands: Expressions or Python literals. The negative of a number is one literal.
+        operands: Expressions or Python literals. The negative of a number literal becomes a single literal.
 
     Raises:
-        WrongArgumentType: an operand is neither.
+        WrongArgumentType: an operand is neither an expression nor a literal.
         InvalidArgument: the expression becomes too large, or a literal cannot be stored.
     """
     nodes = tuple(map(_to_node, operands))

@@ -58,7 +58,9 @@ class Checked:
 
     @property
     def number(self) -> float:
-        """The value of a numeric literal; 1 for any other node."""
+        """Numeric constant of the node: value of a number literal, or period length of a calendar operation; 1 if there
+        is none.
+        """
         return self.value if isinstance(self.value, float) else 1.0
 
 
@@ -119,12 +121,13 @@ def check_expression(
 
 
 def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
-    """Refuse logarithms and exponentials, which rows are not computed with.
+    """Refuse logarithms and exponentials inside an expression: their last bits differ between engines, so rows would be
+    selected differently.
 
     Args:
-        checked: Without effect.
+        checked: The typed expression; not used.
         node: Expression that is searched.
-        argument: Name of the argument that is blamed.
+        argument: Name of the argument that the message names.
 
     Raises:
         InvalidArgument: names the logarithm or exponential, and what to compare instead.
@@ -144,7 +147,11 @@ NO_HEADER = "the first line of the file has numbers in the place of names; put a
 
 
 def is_no_name(name: str) -> bool:
-    """Return True if the name of a column has digits and no letters, as a value of a record has.
+    """Return True if a column's name has digits and no letters, so that the first line of the file seems to be a
+    record, not a header.
+
+    Args:
+        name: Name of the column.
 
     >>> [is_no_name(name) for name in ("52", "2024-01-31", "-0,5", "age", "x1", "")]
     [True, True, True, False, False, False]
@@ -163,7 +170,12 @@ class _TypeChecker:
         self.argument = argument
 
     def check(self, node: Node, expected: ValueType | None) -> Checked:
-        """Return a node with its type, converted to `expected` unless that is None.
+        """Check the types of a node and its arguments, and return the typed node, converted to `expected` unless that
+        is None.
+
+        Args:
+            node: Node of the syntax tree.
+            expected: Type that the context needs; None: any.
 
         Raises:
             ValueError: the types do not match.
@@ -182,11 +194,21 @@ class _TypeChecker:
         )
 
     def _refuse(self, node: Node, rule: str) -> NoReturn:
-        """Raise `InvalidArgument`, which quotes the expression `node` and states the rule."""
+        """Raise `InvalidArgument` with a message that quotes the expression `node` and states the rule it violates.
+
+        Args:
+            node: Expression that is quoted.
+            rule: What is needed instead.
+        """
         raise InvalidArgument(self.argument, f"{format_expression(node)[:60]}: {rule}")
 
     def _check(self, node: Node, expected: ValueType | None) -> Checked:
-        """Return the checked node with its type; `expected` decides the type of columns whose type is open."""
+        """Return a node with its type and typed arguments; columns of open type get the type `expected`.
+
+        Args:
+            node: Node of the syntax tree.
+            expected: Type that the context needs; None: any.
+        """
         match node:
             case Literal():
                 return self._check_literal(node, expected)
@@ -241,11 +263,11 @@ class _TypeChecker:
         return Checked("column", (expected or TEXT) if declared is FIELD else declared, value=node.name)
 
     def _check_signature(self, node: Call, signature: Signature) -> Checked:
-        """Return a call of a function whose arguments have one type each.
+        """Check a call whose arguments have fixed types, and return the typed call.
 
         Args:
             node: The call.
-            signature: Types of the arguments and of the value.
+            signature: Types of the arguments and of the result.
 
         Raises:
             ValueError: the number or a type of the arguments is wrong.
@@ -259,28 +281,32 @@ class _TypeChecker:
         return Checked(node.function, signature.type, arguments)
 
     def _require_literals(self, node: Call, start: int) -> None:
-        """Refuse arguments that are no public values, where a column would make work depend on other columns' sizes.
+        """Require literals for later arguments of a function, such as start and length in substr, so that work per row
+        is public.
 
         Args:
             node: The call.
-            start: Index of the first argument that must be a value.
+            start: Index of the first argument that must be a literal.
 
         Raises:
             ValueError: a later argument is a column or NULL, or a number that is not whole or not from 1 to 2**20.
         """
         for argument in node.arguments[start:]:
             if not isinstance(argument, Literal) or argument.value is None:
-                self._refuse(node, "after the text, values are needed, as in substr(code, 1, 3)")
+                self._refuse(
+                    node, "arguments after the first must be numbers or texts, not columns, as in substr(code, 1, 3)"
+                )
             if isinstance(argument.value, float) and not (argument.value.is_integer() and 1 <= argument.value <= 2**20):
                 self._refuse(node, "whole numbers from 1 are needed, as in substr(code, 1, 3)")
 
     def _common_type(self, node: Node, arguments: Sequence[Node], expected: ValueType | None) -> ValueType | None:
-        """Return the type that several values share; None if none declares one.
+        """Return the type to which several values are converted before they are compared; `expected` if none has a
+        declared type.
 
         Args:
             node: Expression that the values are compared in, for the message of an error.
             arguments: The values.
-            expected: Type if no value declares one; None: the type is open.
+            expected: Type of values without a declared type; None: open.
         """
         types: set[ValueType] = set()
         texts = True
@@ -297,11 +323,15 @@ class _TypeChecker:
             return MOMENT  # a date is its first moment, as in SQL
         if len(types) > 1:
             listed = " and ".join(sorted(kind.value for kind in types))
-            self._refuse(node, f"{listed} are not compared; cast one of them, as in CAST(name AS DOUBLE)")
+            self._refuse(node, f"{listed} cannot be compared; cast one of them, as in CAST(name AS DOUBLE)")
         return types.pop() if types else expected
 
     def _declared_type(self, node: Node) -> ValueType | None:
-        """Return the type of a node; None for NULL and for fields without a type."""
+        """Return the type of a node before its context is known; None for NULL and for untyped fields.
+
+        Args:
+            node: Node of the syntax tree.
+        """
         if isinstance(node, Literal) and node.value is None:
             return None
         if isinstance(node, ColumnName) and self.schema.get(node.name) is FIELD:
@@ -312,7 +342,8 @@ class _TypeChecker:
 
     @staticmethod
     def _values_of(node: Call) -> tuple[Node, ...]:
-        """Return the arguments of a call that are its possible values or are compared with them.
+        """Return the arguments of a call that must share one type: those compared with each other, or the results of
+        CASE.
 
         Args:
             node: The call.
@@ -325,7 +356,8 @@ class _TypeChecker:
         return node.arguments
 
     def _check_alike(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return a checked call of a function whose arguments share one type, such as a comparison or IN.
+        """Check a function whose arguments share one type, such as a comparison, IN or COALESCE, and return the typed
+        call.
 
         Args:
             node: The call.
@@ -346,7 +378,7 @@ class _TypeChecker:
         if common is None and is_comparison:
             self._refuse(node, "neither side declares a type; cast one, as in CAST(name AS DOUBLE)")
         if name in {"least", "greatest"} and (common or NUMBER) not in {NUMBER, DATE}:
-            self._refuse(node, f"{name} is for numbers and dates")
+            self._refuse(node, f"{name} takes numbers and dates only; cast the values, as in CAST(name AS DOUBLE)")
         common = common or (NUMBER if name in {"least", "greatest"} else TEXT)
         if common is TRUTH and name not in {"eq", "ne", "in", "coalesce"}:
             self._refuse(node, "true and false have no order; compare them by = or <>")
@@ -354,20 +386,20 @@ class _TypeChecker:
         return Checked(name, TRUTH if is_comparison else common, checked)
 
     def _require_listed(self, node: Call) -> None:
-        """Refuse IN of anything but public values.
+        """Require that IN lists literals only, not columns.
 
         Args:
-            node: The call of IN; its first argument may be anything.
+            node: The call of IN; its first argument may be any expression.
 
         Raises:
-            ValueError: an entry of the list is not a value.
+            ValueError: an entry of the list is not a literal.
         """
         for argument in node.arguments[1:]:
             if not isinstance(argument, Literal):
                 self._refuse(node, "IN takes a list of values, as in region IN ('north', 'south')")
 
     def _check_case(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return CASE with conditions that are true or false, and values of one type.
+        """Check that CASE has truth values as conditions and results of one type, and return the typed call.
 
         Args:
             node: The CASE expression: conditions and values in turn, then the default.
@@ -386,7 +418,7 @@ class _TypeChecker:
         return Checked("case", common, checked)
 
     def _check_is_null(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return the checked IS NULL of a value of any type.
+        """Check ``IS NULL``, which accepts a value of any type, and return the typed call.
 
         Args:
             node: The call.
@@ -395,7 +427,7 @@ class _TypeChecker:
         return Checked("is_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_is_not_null(self, node: Call, expected: ValueType | None) -> Checked:
-        """Return IS NOT NULL of a value of any type.
+        """Check ``IS NOT NULL``, which accepts a value of any type, and return the typed call.
 
         Args:
             node: The call.
@@ -404,7 +436,7 @@ class _TypeChecker:
         return Checked("is_not_null", TRUTH, (self.check(node.arguments[0], None),))
 
     def _check_sub(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a difference of numbers, or of two dates in days.
+        """Check a difference, of numbers or of two dates in days, and return the typed call.
 
         Args:
             node: The call.
@@ -415,7 +447,7 @@ class _TypeChecker:
         return Checked("sub", NUMBER, tuple(self.check(argument, NUMBER) for argument in node.arguments))
 
     def _check_to_number(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a cast to a number: a number, true or false, a field, or a text that spells a decimal number.
+        """Check a cast to a number, of a number, truth value, untyped field, or text that spells a decimal number.
 
         Args:
             node: The call.
@@ -428,7 +460,8 @@ class _TypeChecker:
         return Checked("to_number", NUMBER, (self.check(argument, TEXT),))
 
     def _check_to_text(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a cast to text, which fields and texts alone have on all engines alike.
+        """Check a cast to text; only texts and untyped fields may be cast, because engines write other types
+        differently.
 
         Args:
             node: The call.
@@ -440,7 +473,7 @@ class _TypeChecker:
         return self.check(node.arguments[0], TEXT)
 
     def _check_to_date(self, node: Call, expected: ValueType | None) -> Checked:
-        """Check a cast to a date: a date, a timestamp, or a field or text as in 2024-01-31.
+        """Check a cast to a date, of a date, timestamp, untyped field, or text such as 2024-01-31.
 
         Args:
             node: The call.
@@ -454,7 +487,9 @@ class _TypeChecker:
 
 
 def _suggest(kind: ValueType, expected: ValueType) -> str:
-    """Return advice on converting a value of type `kind` to `expected`; empty if no conversion exists."""
+    """Return advice for an error message, on how to convert a value of type `kind` to `expected`; empty if no
+    conversion exists.
+    """
     if expected is TRUTH:
         return "; compare it, as in flag = 1"
     if expected is NUMBER and kind is TEXT:
@@ -467,11 +502,11 @@ def _suggest(kind: ValueType, expected: ValueType) -> str:
 
 
 def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node]:
-    """Split an expression into increasing functions, the innermost of which is a logarithm or an exponential, and what
-    they are applied to.
+    """Split an expression such as ``2 * ln(wage)`` into the increasing functions outside, down to a logarithm or
+    exponential, and the inner expression.
 
     Functions are pairs of a name and a number, from the outermost in. The chain is empty if the expression has no
-    logarithm or exponential outside of other functions; rows are then computed as they are.
+    logarithm or exponential outside of other functions; engines then compute all of it for each row.
 
     Args:
         node: Syntax tree of the expression.
@@ -499,8 +534,13 @@ def find_monotone_chain(node: Node) -> tuple[tuple[tuple[str, float], ...], Node
 
 
 def _find_step(call: Call) -> tuple[tuple[str, float], Node] | None:
-    """Return an increasing function of one value, as its name and number, and that value; None if the call is no
-    such function.
+    """Split off the outermost function if it increases with one value: ln, exp, or arithmetic with a number.
+
+    Args:
+        call: Call of the outermost function.
+
+    Returns:
+        Name and number of the function, and the value that it is applied to; None if the call is no such function.
     """
     if call.function in TRANSCENDENTAL and len(call.arguments) == 1:
         return (call.function, 0.0), call.arguments[0]

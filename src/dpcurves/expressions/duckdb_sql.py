@@ -63,7 +63,7 @@ class _DuckDBCompiler(LayeredCompiler):
     """Compiles to SQL of DuckDB."""
 
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public value.
+        """Return the DuckDB SQL of a literal, a public value.
 
         Args:
             checked: Node of a literal.
@@ -71,7 +71,7 @@ class _DuckDBCompiler(LayeredCompiler):
         return _literal(checked)
 
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
-        """Return the DuckDB SQL of one operation.
+        """Return the DuckDB SQL of one operation of an expression, whose arguments are compiled already.
 
         Args:
             checked: The operation, after lowering.
@@ -120,7 +120,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
 
 
 def _literal(checked: Checked) -> str:
-    """Return the SQL of a public value: NULL, a truth value, a text or a number, which is written as DOUBLE.
+    """Return the DuckDB SQL of a literal: NULL, a truth value, a quoted text, or a number as DOUBLE.
 
     Args:
         checked: Node of a literal.

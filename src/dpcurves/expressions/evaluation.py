@@ -111,6 +111,13 @@ class FieldExpression:
     """
 
     def __init__(self, text: str, expected: ValueType | None = None, argument: str = "expression") -> None:
+        """Parse and check an expression over the untyped fields of a tuple.
+
+        Args:
+            text: The expression, in SQL.
+            expected: Type of the result; None: the type that the expression has.
+            argument: Name of the argument, for messages.
+        """
         node = parse_expression(text, argument)
         self.names = find_column_names(node)
         schema = dict.fromkeys(self.names, ValueType.FIELD)
@@ -131,10 +138,10 @@ class FieldExpression:
 
 
 def fold_constants(checked: Checked) -> Checked:
-    """Return an equal lowered expression in which each part without a column is replaced by its value.
+    """Return an equal lowered expression in which each subexpression without a column is replaced by its value.
 
-    Some databases evaluate such a part when they plan a query, even in a branch that no row takes, where it could raise
-    an error. Timestamps stay as they are: no operation on them raises one.
+    Some databases evaluate such a subexpression when they plan a query, even in a branch that no row takes, where it
+    could raise an error. Timestamps stay as they are: no operation on them raises one.
 
     Args:
         checked: The lowered expression.
@@ -142,7 +149,12 @@ def fold_constants(checked: Checked) -> Checked:
     folded: dict[int, tuple[Checked, Checked]] = {}
 
     def fold(part: Checked) -> Checked:
-        """Return a part with its constants folded; parts are folded once, so that equal ones stay the same object."""
+        """Return a subexpression in which operations on literals are replaced by their values; each is folded once, so
+        that shared ones stay one object.
+
+        Args:
+            part: Subexpression of the lowered expression.
+        """
         if id(part) not in folded:
             arguments = tuple(map(fold, part.arguments))
             changed = Checked(part.function, part.type, arguments, part.value) if arguments else part
@@ -153,7 +165,8 @@ def fold_constants(checked: Checked) -> Checked:
 
 
 def _fold_literals(checked: Checked) -> Checked:
-    """Return a literal for an operation on literals alone; other nodes are returned unchanged.
+    """Compute an operation whose arguments are all literals, and return its value as a literal; return other nodes
+    unchanged.
 
     Args:
         checked: Node whose arguments were folded already.
@@ -169,13 +182,13 @@ def _fold_literals(checked: Checked) -> Checked:
 
 
 def _encode_column(values: Any) -> tuple[ValueType, Array]:
-    """Return the type of a column by its array type, and its values; lists are fields if they hold texts.
+    """Return the type of a column, from its NumPy dtype, and its values as the evaluation represents them.
 
     Args:
-        values: NumPy array or list.
+        values: NumPy array, or list of one type.
 
     Returns:
-        Type, and values as an evaluation needs them.
+        Type, and values as described at `Array`; unreadable texts are None.
     """
     array = np.asarray(values)
     if array.dtype.kind == "b":
@@ -213,13 +226,13 @@ class _Evaluation:
         return self.values[id(checked)][1]
 
     def read_column(self, checked: Checked) -> Array:
-        """Return the values of the column that a checked node names, one per row of the batch.
+        """Return the values of the column that a node of the syntax tree names, one per row.
 
         Args:
             checked: Node of a column.
 
         Returns:
-            Array of shape ``(rows,)``, as it was passed in.
+            Array of shape ``(rows,)``, as it was passed to the evaluation.
         """
         return self.columns[str(checked.value)]
 
@@ -267,7 +280,7 @@ class _FieldEvaluation(_Evaluation):
         self._fields = fields
 
     def read_column(self, checked: Checked) -> Array:
-        """Return the value of a field, read as the type that the expression needs.
+        """Return the value of a field of one tuple, converted to the type that the expression needs.
 
         Args:
             checked: The column with the type that is needed.
@@ -291,7 +304,12 @@ TRUTH_WORDS = MappingProxyType({"true": 1.0, "false": 0.0})
 
 
 def _read_field_number(value: Any) -> float | None:
-    """Return a number, or a text that spells one or a truth value; None if it is neither."""
+    """Convert the value of an untyped field to a number; texts of numbers and truth values count too. None if that is
+    impossible.
+
+    Args:
+        value: Value of a field of a tuple.
+    """
     if isinstance(value, str):
         truth = TRUTH_WORDS.get(value.lower())
         return float(value) if truth is None else truth
@@ -301,13 +319,23 @@ def _read_field_number(value: Any) -> float | None:
 
 
 def _read_field_truth(value: Any) -> float | None:
-    """Return 1 for a number other than 0, 0 for 0; None if the value is no number."""
+    """Convert the value of an untyped field to a truth value: 0 for the number 0, 1 for others; None if the value is no
+    number.
+
+    Args:
+        value: Value of a field of a tuple.
+    """
     number = _read_field_number(value)
     return None if number is None or np.isnan(number) else float(number != 0)
 
 
 def _read_field_text(value: Any) -> str | None:
-    """Return a text; of a number its shortest decimal form, without ".0"; None for other values."""
+    """Convert the value of an untyped field to text; a number gets its shortest decimal form, without ".0"; None for
+    other values.
+
+    Args:
+        value: Value of a field of a tuple.
+    """
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
     if isinstance(value, str) or value is None:
@@ -319,7 +347,8 @@ def _read_field_text(value: Any) -> str | None:
 
 
 def _read_field_days(value: Any) -> float | None:
-    """Return the days since 1970-01-01 of a date, of a time in UTC, or of a text as in 2024-01-31.
+    """Convert the value of an untyped field to days since 1970-01-01: a date, a time in UTC, or a text as in
+    2024-01-31.
 
     Args:
         value: Value of a field.
@@ -344,7 +373,7 @@ FIELD_READERS: Mapping[ValueType, Callable[[Any], float | str | None]] = Mapping
 
 
 def _is_null(values: Array) -> Array:
-    """Return booleans: True where a value is NULL.
+    """Evaluate IS NULL in each row: True where a value is missing.
 
     Args:
         values: Values of a column, (rows,); NULL is None, NaN or `NO_MOMENT`.
@@ -364,7 +393,7 @@ def _finite(values: Array) -> Array:
 
 
 def _round(values: FloatArray) -> Array:
-    """Round to whole numbers, halves away from zero.
+    """Round numbers to whole numbers as SQL does, halves away from zero.
 
     Args:
         values: Numbers, (rows,); NaN stays.
@@ -374,7 +403,7 @@ def _round(values: FloatArray) -> Array:
 
 
 def _and(left: Array, right: Array) -> Array:
-    """Return the conjunction in three-valued logic.
+    """Evaluate AND in each row by SQL's three-valued logic.
 
     Args:
         left: 1, 0 or NaN for NULL, in each row.
@@ -387,7 +416,7 @@ def _and(left: Array, right: Array) -> Array:
 
 
 def _or(left: Array, right: Array) -> Array:
-    """Return the disjunction in three-valued logic.
+    """Evaluate OR in each row by SQL's three-valued logic.
 
     Args:
         left: 1, 0 or NaN for NULL, in each row.
@@ -435,7 +464,7 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
-    """Apply `function` to each text and return the results; missing texts stay missing.
+    """Return the result of `function` for each text, for instance its lower case; missing texts stay missing.
 
     Args:
         values: Texts, None where missing, (rows,).
@@ -447,7 +476,7 @@ def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
 
 
 def _map_numbers(values: Array, function: Callable[[str], float]) -> Array:
-    """Return a number for each text; NaN for missing ones.
+    """Return the result of `function` for each text, for instance the number that it spells; NaN for missing ones.
 
     Args:
         values: Texts, None where missing, (rows,).
@@ -457,12 +486,20 @@ def _map_numbers(values: Array, function: Callable[[str], float]) -> Array:
 
 
 def _parse_number(text: str) -> float:
-    """Return the number that a text spells in decimal digits; NaN for any other text."""
+    """Return the number that a text spells in decimal digits; NaN for any other text.
+
+    Args:
+        text: Value of a text column.
+    """
     return float(text) if re.fullmatch(DECIMAL_NUMBER, text) and abs(float(text)) < np.inf else np.nan
 
 
 def _parse_days(text: str) -> float:
-    """Return the days since 1970-01-01 of a text as in 2024-01-31; NaN for any other text."""
+    """Return the days since 1970-01-01 of a text as in 2024-01-31; NaN for any other text.
+
+    Args:
+        text: Value of a text column.
+    """
     day = parse_day(text) if re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else None
     return np.nan if day is None else float((day - EPOCH).days)
 
@@ -534,11 +571,12 @@ def _compare(name: str, left: Array, right: Array) -> Array:
 
 
 def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return 1 where the first argument equals another argument, else 0 or, by three-valued logic, NULL.
+    """Evaluate IN in each row: 1 where the first argument equals one of the others, else 0 or, by three-valued logic,
+    NULL.
 
     Args:
         arguments: The value, and the values that it is compared with, one array of rows each.
-        kind: Without effect.
+        kind: Type of the arguments; not used.
     """
     value, *listed = arguments
     answer = _compare("eq", value, listed[0])
@@ -548,22 +586,23 @@ def _in(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _between(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return 1 where the first argument is from the second to the third, both included; else 0 or NULL.
+    """Evaluate BETWEEN in each row: 1 where the first argument is from the second to the third, both included; else 0
+    or NULL.
 
     Args:
         arguments: Value, lower and upper bound, in each row.
-        kind: Not used; all functions of arguments take it.
+        kind: Type of the arguments; not used.
     """
     value, lower, upper = arguments
     return _and(_compare("ge", value, lower), _compare("le", value, upper))
 
 
 def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the first value that is not missing.
+    """Evaluate COALESCE in each row: the first argument that is not missing.
 
     Args:
         arguments: Values, one array of rows each, in the order of preference.
-        kind: Without effect.
+        kind: Type of the arguments; not used.
     """
     chosen = arguments[0]
     for other in arguments[1:]:
@@ -572,22 +611,22 @@ def _coalesce(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _nullif(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the first argument, with NULL in rows where both arguments are equal.
+    """Evaluate NULLIF in each row: the first argument, or NULL where both arguments are equal.
 
     Args:
         arguments: The value, and what it is compared with, in each row.
-        kind: Not used; all functions of arguments take it.
+        kind: Type of the arguments; not used.
     """
     value, other = arguments
     return np.where(_compare("eq", value, other) == 1, _null_of(value), value)
 
 
 def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
-    """Return the value of the first condition that is true, else the last value.
+    """Evaluate CASE in each row: the value of the first condition that is true, else the last argument.
 
     Args:
         arguments: Conditions and values in turn, then the last value; one array of rows each.
-        kind: Without effect.
+        kind: Type of the first argument; not used.
     """
     chosen = arguments[-1]
     for condition, value in reversed(list(zip(arguments[0:-1:2], arguments[1:-1:2], strict=True))):
@@ -596,10 +635,10 @@ def _case(arguments: Sequence[Array], kind: ValueType) -> Array:
 
 
 def _null_of(values: Array) -> Any:
-    """Return the missing value of an array of this type.
+    """Return the value that stands for NULL in arrays of this type.
 
     Args:
-        values: Array whose type decides.
+        values: Array, whose dtype decides.
 
     Returns:
         None for texts, NaN for numbers, `NO_MOMENT` for timestamps.
@@ -623,11 +662,14 @@ ALIKE: Mapping[str, Callable[[Sequence[Array], ValueType], Array]] = MappingProx
 
 
 def _reduce(function: Callable[[Array, Array], Array], arguments: Sequence[Array]) -> Array:
-    """Return the values of a function of two arguments, applied from left to right.
+    """Combine several arguments by a function of two, from left to right, as ``a AND b AND c`` is ``(a AND b) AND c``.
 
     Args:
         function: Function of two arrays.
         arguments: At least one array, one entry per row.
+
+    Returns:
+        Array of the combined values, (rows,).
     """
     chosen = arguments[0]
     for other in arguments[1:]:

@@ -39,6 +39,13 @@ class LayeredCompiler(ABC):
     """
 
     def __init__(self, read_column: Callable[[str, ValueType], str], most_nested: int = 6) -> None:
+        """Prepare the compilation of expressions to layered SQL, where nested subqueries name intermediate results.
+
+        Args:
+            read_column: Function of a column name and a type that returns the SQL of the column's value as that type.
+            most_nested: Largest number of operations nested in one SQL expression; deeper ones are named in an inner
+                subquery.
+        """
         self.read_column = read_column
         self.layers: list[list[tuple[str, str]]] = []
         self._most_nested = most_nested
@@ -48,7 +55,11 @@ class LayeredCompiler(ABC):
 
     @abstractmethod
     def write_literal(self, checked: Checked) -> str:
-        """Return the SQL of a public value, whose type is ``checked.type``; a value of None is NULL."""
+        """Return the SQL of a literal in the dialect, by its type ``checked.type``; a value of None is NULL.
+
+        Args:
+            checked: Node of a literal.
+        """
 
     @abstractmethod
     def write_operation(self, checked: Checked, arguments: Sequence[str]) -> str:
@@ -70,7 +81,8 @@ class LayeredCompiler(ABC):
         return self._name_part(self._compile(checked)).sql
 
     def _count_uses(self, checked: Checked, seen: set[int]) -> None:
-        """Count in `_uses` how often each part of an expression is an argument.
+        """Count how often each subexpression is an argument of another, in `_uses`, to find those that deserve a named
+        column.
 
         Args:
             checked: The expression.
@@ -83,7 +95,7 @@ class LayeredCompiler(ABC):
                 self._count_uses(argument, seen)
 
     def _compile(self, checked: Checked) -> _Part:
-        """Return the SQL of a node, compiled once; a node with several uses becomes a named column.
+        """Return the SQL of a node, compiled once; a subexpression that is used several times becomes a named column.
 
         Args:
             checked: Node of the expression.
@@ -115,15 +127,17 @@ class LayeredCompiler(ABC):
         return _Part(sql, layer, 1 + max((part.nesting for part in parts), default=0))
 
     def _name_part(self, part: _Part) -> _Part:
-        """Return an operation as a named column of the next layer; names and literals are returned unchanged.
+        """Give an operation a separate column in the next layer, and return the reference to it; names and literals
+        are returned unchanged.
 
         Args:
-            part: SQL of the part.
+            part: SQL of the operation, with its layer and nesting.
         """
         return _Part(self._name(part.layer, part.sql), part.layer + 1) if part.nesting else part
 
     def _name(self, layer: int, sql: str) -> str:
-        """Return the SQL alias of an operation in a layer; equal operations of one layer share an alias.
+        """Return the alias of the column that holds an operation's result in a layer (subquery); equal operations of
+        one layer share an alias.
 
         Args:
             layer: Index of the layer, which is added if it does not exist.
@@ -137,7 +151,7 @@ class LayeredCompiler(ABC):
         return self._names[layer, sql]
 
     def _write(self, checked: Checked, arguments: list[str]) -> str:
-        """Return the SQL of one operation: here if all dialects write it alike, otherwise by `write_operation`.
+        """Return the SQL of one operation; `write_operation` writes those that differ between SQL dialects.
 
         Args:
             checked: The operation.

@@ -59,8 +59,8 @@ class _Lowering:
         self.civil: dict[int, tuple[Checked, tuple[Checked, Checked, Checked]]] = {}
 
     def lower(self, checked: Checked) -> Checked:
-        """Return an equal expression in simpler operations. Each node is rewritten once, so repeated parts stay one
-        object.
+        """Rewrite a node and its arguments in simpler operations, once per node, so that repeated subexpressions stay
+        one object.
 
         Args:
             checked: The node, with its type.
@@ -70,7 +70,7 @@ class _Lowering:
         return self.lowered[id(checked)][1]
 
     def _lower(self, checked: Checked) -> Checked:  # noqa: PLR0911
-        """Return a node rewritten in simpler operations; `lower` calls this once for each node.
+        """Rewrite one node in simpler operations, e.g. a calendar function as arithmetic of days; called once per node.
 
         Args:
             checked: The node, with its type.
@@ -101,7 +101,7 @@ class _Lowering:
         return Checked(name, kind, arguments, value)
 
     def _count_periods(self, unit: str, time: Checked) -> Checked:
-        """Return an expression for the number of the period that contains a time.
+        """Return an expression for the index of the period (e.g. the month) that contains a time, counted from 1970.
 
         Args:
             unit: Length of a period: second, minute, hour, day, week, month, quarter or year.
@@ -138,8 +138,10 @@ class _Lowering:
         return _days_from_civil(year, month)
 
     def _civil(self, day: Checked) -> tuple[Checked, Checked, Checked]:
-        """Return expressions for year, month (1 to 12) and day of the month (1 to 31) of a day, computed once for each
-        node.
+        """Return expressions for year, month and day of the month of a date, built once per date and shared.
+
+        Args:
+            day: Expression for the number of days since 1970-01-01.
         """
         if id(day) not in self.civil:
             self.civil[id(day)] = day, _civil_from_days(day)
@@ -193,7 +195,7 @@ def _days_from_civil(year: Checked, month: Checked) -> Checked:
 
 
 def _number(value: float) -> Checked:
-    """Return a public number as an expression.
+    """Return the typed node of a number literal.
 
     Args:
         value: The number.
@@ -202,15 +204,19 @@ def _number(value: float) -> Checked:
 
 
 def _shift(day: Checked, number: float) -> Checked:
-    """Return an expression for the sum of a day and the public number `number`.
+    """Return an expression for a day plus the public number `number` of days.
 
     An infinite date gives NULL, so that all later arithmetic is finite.
+
+    Args:
+        day: Expression of a number of days.
+        number: Whole number of days.
     """
     return Checked("add", NUMBER, (day, _number(number)))
 
 
 def _add_nodes(left: Checked, right: Checked) -> Checked:
-    """Return an expression for the sum of two whole numbers.
+    """Return an expression for the sum of two expressions of whole numbers.
 
     Args:
         left: Expression of a whole number.
@@ -220,7 +226,7 @@ def _add_nodes(left: Checked, right: Checked) -> Checked:
 
 
 def _add(left: Checked, number: float) -> Checked:
-    """Return an expression for the sum of a whole number and the public number `number`.
+    """Return an expression for a whole number plus the public constant `number`.
 
     Args:
         left: Expression of a whole number.
@@ -240,7 +246,7 @@ def _sub(left: Checked, right: Checked) -> Checked:
 
 
 def _mul(left: Checked, number: float) -> Checked:
-    """Return an expression for the product of a whole number and the public number `number`.
+    """Return an expression for a whole number times the public constant `number`.
 
     Args:
         left: Expression of a whole number.
@@ -272,7 +278,13 @@ def _modulo(left: Checked, number: float) -> Checked:
 
 
 def _case(condition: Checked, value: Checked, other: Checked) -> Checked:
-    """Return an expression that is `value` where a condition is true, and `other` elsewhere."""
+    """Return a CASE expression: `value` where the condition is true, `other` elsewhere.
+
+    Args:
+        condition: Expression that is true, false or missing.
+        value: Expression of the result where the condition is true.
+        other: Expression of the result elsewhere.
+    """
     return Checked("case", NUMBER, (condition, value, other))
 
 

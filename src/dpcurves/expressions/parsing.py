@@ -47,8 +47,6 @@ from .syntax import (
 )
 from .vocabulary import ALIASES, CASTS_BY_TYPE, FUNCTIONS, INSTEAD, LIST, SIGNS
 
-QUOTED_LETTERS = 40
-"""Characters of an expression that a message quotes."""
 WORDS = re.compile(
     r"""\s*(?:
         (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
@@ -144,6 +142,12 @@ class _Parser:
     """Recursive descent by precedence: OR, AND, NOT, comparisons, sums, products, signs."""
 
     def __init__(self, text: str, argument: str) -> None:
+        """Split the text into tokens and start at the first one.
+
+        Args:
+            text: Text of an expression, in SQL.
+            argument: Name of the argument, for messages.
+        """
         self.text = text
         self.argument = argument
         self.words = split_words(text)
@@ -159,24 +163,32 @@ class _Parser:
 
     @property
     def _next(self) -> Word:
-        """The token at the parser's position."""
+        """The token at the parser's position, which is read next."""
         return self.words[self.position] if self.position < len(self.words) else END
 
     def _refuse(self, word: Word, rule: str) -> NoReturn:
-        """Raise `InvalidArgument` with this rule, which quotes the text from `word` on."""
+        """Raise `InvalidArgument` with this rule, which quotes the text of the expression from a token on.
+
+        Args:
+            word: Token at which the text is wrong.
+            rule: What is expected instead.
+        """
         rest = self.text[word.start :].strip() if word is not END else "the end"
-        shown = rest if len(rest) <= QUOTED_LETTERS else f"{rest[:QUOTED_LETTERS]}..."
+        quoted_characters = 40  # of the expression
+        shown = rest if len(rest) <= quoted_characters else f"{rest[:quoted_characters]}..."
         raise InvalidArgument(self.argument, f"{shown}: {rule}")
 
     def _refuse_next(self) -> NoReturn:
-        """Raise `InvalidArgument` about the next word, with advice if a known mistake begins so."""
+        """Raise `InvalidArgument` about the next token, with advice if it begins a common mistake."""
         word = self._next
         known = LIST if word.text == "," else INSTEAD.get(word.text.lower())
         usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
         self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
 
     def _take(self, *texts: str) -> str | None:
-        """Consume the next word and return it in upper case if `texts` contains the word; else return None."""
+        """Consume the next token if it is one of `texts` (in upper case), and return it in upper case; else return
+        None.
+        """
         word = self._next
         if word.kind in {"word", "sign"} and word.text.upper() in texts:
             self.position += 1
@@ -199,7 +211,7 @@ class _Parser:
         return taken
 
     def _deeper(self, parse: Callable[[], Node]) -> Node:
-        """Return the result of a parsing function, called one nesting level deeper.
+        """Call a parsing function one nesting level deeper, and return its result; limits the recursion.
 
         Args:
             parse: Function that parses from the current position.
@@ -258,13 +270,21 @@ class _Parser:
         return Call("not", (node,)) if is_negated else node
 
     def _parse_between(self, value: Node) -> Node:
-        """Parse ``lower AND upper`` and return BETWEEN of a value and both bounds."""
+        """Parse ``lower AND upper`` after the word BETWEEN, and return the test that `value` is between both bounds.
+
+        Args:
+            value: Expression on the left of BETWEEN.
+        """
         lower = self._parse_sum()
         self._expect("AND")
         return Call("between", (value, lower, self._parse_sum()))
 
     def _parse_in(self, value: Node) -> Node:
-        """Parse a list in brackets and return IN of a value and the list."""
+        """Parse a list in brackets after the word IN, and return the test that `value` is in the list.
+
+        Args:
+            value: Expression on the left of IN.
+        """
         self._expect("(")
         if self._next.text == ")":
             self._refuse(self._next, "IN needs a value, as in region IN ('north', 'south')")
@@ -286,7 +306,7 @@ class _Parser:
         word = self._next
         pattern = self._parse_text()
         if not pattern.endswith("%") or set(pattern[:-1]) & set("%_\\") or pattern == "%":
-            self._refuse(word, "LIKE is known for prefixes alone, as in name LIKE 'abc%'")
+            self._refuse(word, "LIKE supports prefixes only, as in name LIKE 'abc%'")
         return Call("starts_with", (value, Literal(pattern[:-1])))
 
     def _parse_sum(self) -> Node:
@@ -320,10 +340,10 @@ class _Parser:
         return node
 
     def _cast(self, node: Node) -> Node:
-        """Parse the name of a type after ``::`` or AS, and return the cast of a value to this type.
+        """Parse the name of a type, after ``::`` or AS, and return the cast of `node` to this type.
 
         Args:
-            node: The value.
+            node: The value that is cast.
 
         Raises:
             InvalidArgument: the next word names no type of the language.
@@ -338,10 +358,10 @@ class _Parser:
         return Call(name, (node,))
 
     def _parse_day(self, word: Word, text: str) -> Node:
-        """Return the literal of a date.
+        """Return the syntax node of a date literal.
 
         Args:
-            word: Token that the message names.
+            word: Token that an error message quotes.
             text: Text such as ``2024-01-31``.
 
         Raises:
@@ -382,7 +402,11 @@ class _Parser:
         return self._parse_word(word)
 
     def _parse_word(self, word: Word) -> Node:
-        """Parse a value that begins with a word: a special form, a function call or the name of a column."""
+        """Parse a value that begins with a word: a keyword form such as CASE, a function call, or the name of a column.
+
+        Args:
+            word: The token, which is the next one.
+        """
         name = word.text.lower()
         following = self.words[self.position + 1] if self.position + 1 < len(self.words) else END
         if following.text == "(" and name in SPECIAL:
@@ -445,7 +469,7 @@ class _Parser:
         return Call("case", (*arguments, default))
 
     def _parse_cast_call(self) -> Node:
-        """Parse a CAST call after its opening bracket."""
+        """Parse ``CAST(value AS type)`` after its opening bracket."""
         node = self._parse_or()
         self._expect("AS")
         node = self._cast(node)
@@ -453,7 +477,7 @@ class _Parser:
         return node
 
     def _parse_extract(self) -> Node:
-        """Parse an EXTRACT call after its opening bracket."""
+        """Parse an EXTRACT call, such as the year of a date, after its opening bracket."""
         word = self._next
         name = word.text.lower()
         if name not in DATE_PARTS:
@@ -481,7 +505,7 @@ class _Parser:
         return unit
 
     def _parse_difference(self) -> Node:
-        """Parse a DATE_DIFF call after its opening bracket."""
+        """Parse a DATE_DIFF call, a number of periods between dates, after its opening bracket."""
         unit = self._parse_unit((*UNITS, *CLOCK_UNITS))
         earlier = self._parse_or()
         self._expect(",")
@@ -490,14 +514,14 @@ class _Parser:
         return Call(f"diff_{unit}", (earlier, later))
 
     def _parse_truncation(self) -> Node:
-        """Parse a DATE_TRUNC call after its opening bracket."""
+        """Parse a DATE_TRUNC call, the first day of a period, after its opening bracket."""
         unit = self._parse_unit(UNITS)
         node = self._parse_or()
         self._expect(")")
         return Call(f"trunc_{unit}", (node,))
 
     def _parse_date(self) -> Node:
-        """Parse a date literal after its word DATE."""
+        """Parse a date literal such as ``DATE '2024-01-31'`` after the word DATE."""
         word = self.words[self.position - 1]
         return self._parse_day(word, self._parse_text())
 
@@ -517,7 +541,11 @@ KEYWORDS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
 
 
 def parse_day(text: str) -> date | None:
-    """Return the date of a text such as ``2024-01-31``, from year 1 to 9999; None for any other text."""
+    """Return the date of a text such as ``2024-01-31``, from year 1 to 9999; None for any other text.
+
+    Args:
+        text: Any text.
+    """
     with suppress(ValueError):
         if len(text) == 10 and text.isascii():
             return date.fromisoformat(text)

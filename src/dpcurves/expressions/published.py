@@ -26,7 +26,7 @@ from .syntax import Call, ColumnName, Literal, Node, find_column_names, find_tex
 
 
 def parse_filter(argument: str, where: object) -> str | None:
-    """Return the canonical text of a filter, that is with standard spaces and capitals; None without a filter.
+    """Return a filter as canonical text, with standard spaces and capitals, as it is published; None without a filter.
 
     Args:
         argument: Name of the argument, for messages.
@@ -59,7 +59,7 @@ def rename_columns(text: str, names: Mapping[str, str]) -> str:
     """
 
     def rename(node: Node) -> Node:
-        """Return a syntax tree in which columns have their new names.
+        """Return a syntax tree in which the columns have their new names; called for each node.
 
         Args:
             node: Node of the syntax tree.
@@ -95,9 +95,11 @@ WORDS_OF_COLUMNS = re.compile(r"[^\W\d_][^\WA-Z\d_]*")
 
 
 def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
-    """Return a note for each text in filters that looks like an address, a number or a name of a person.
+    """Return warnings about texts in filters that look like an address, a number or a person's name and would be
+    published.
 
-    Names are noticed only beside a column of people, because regions and wards look the same.
+    Names are recognised only if compared with a column whose values name people, because regions and wards look the
+    same.
 
     Args:
         expressions: Texts of the filters.
@@ -129,6 +131,9 @@ def describe_published_names(expressions: Iterable[str]) -> tuple[str, ...]:
 
 def _is_column_of_people(name: str) -> bool:
     """Return True if the name of a column shows that its values name or number people.
+
+    Args:
+        name: Name of the column.
 
     >>> [_is_column_of_people(name) for name in ("patientName", "SURNAME", "ward_name", "patient_type", "region")]
     [True, True, False, False, False]

@@ -178,14 +178,23 @@ def _format_operator(node: Call, texts: list[str]) -> str:
 
 
 def _level(node: Node) -> int:
-    """Return the precedence of a node, from 1 for OR to 9 for names, literals and functions; higher binds closer."""
+    """Return the operator precedence of a node, from 1 for OR to 9 for names, literals and functions; higher binds
+    closer.
+
+    Args:
+        node: Node of the syntax tree.
+    """
     if isinstance(node, Literal) and isinstance(node.value, float) and node.value < 0:
         return PRECEDENCE["neg"]
     return PRECEDENCE.get(node.function, 9) if isinstance(node, Call) else 9
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
-    """Yield a node and all of its descendants, each parent before its children, arguments in order."""
+    """Yield a node of a syntax tree and all of its descendants, each parent before its children, arguments in order.
+
+    Args:
+        node: Root of the syntax tree.
+    """
     yield node
     if isinstance(node, Call):
         for argument in node.arguments:
@@ -286,11 +295,11 @@ def require_bounded(node: Node, argument: str) -> None:
 
 
 def _measure_depth(node: Node, most: int) -> int:
-    """Return the number of calls inside each other, 0 for a name or a literal.
+    """Return how deeply calls are nested in an expression, 0 for a name or a literal.
 
     Args:
         node: The expression.
-        most: Largest number that is returned; the recursion ends there.
+        most: Largest depth that is measured, which limits the recursion.
     """
     if not isinstance(node, Call) or most == 0:
         return 0

@@ -44,7 +44,7 @@ class CellEstimator:
     """Count each cell with noise, in one round: the baseline (Dwork, McSherry, Nissim and Smith 2006)."""
 
     def estimate_table(self, axes: tables.Axes, setting: Setting, budget_fraction: Fraction) -> tables.Conversation:
-        """Count all cells; return the released counts.
+        """Count every cell in one round, and return the noisy counts as estimates.
 
         Args:
             axes: Axes of the table.
@@ -86,7 +86,8 @@ class UniformGridEstimator:
 
 
 def parts_per_axis(records: float, epsilon: float, axes: int) -> int:
-    """Return the number of equal parts of each axis that balances noise (more blocks) and unevenness (fewer blocks).
+    """Return into how many equal parts each axis is divided, to balance noise (more blocks) and unevenness within
+    blocks (fewer blocks).
 
     Args:
         records: Number of records; noisy numbers below 0 count as 0.
@@ -157,8 +158,7 @@ def choose_fan_out(side: int, axes: int) -> int:
 
 
 def _count_levels(side: int, fan: int) -> int:
-    """Return the number of levels below the root of a tree of this branching factor, down to single cells of an axis
-    of `side` cells.
+    """Return the number of tree levels below the root, for this branching factor, down to single cells of an axis.
 
     Args:
         side: Number of cells of the axis.
@@ -176,7 +176,7 @@ def _count_levels(side: int, fan: int) -> int:
 
 
 def _block_levels(shape: tuple[int, ...]) -> Iterator[IntArray]:
-    """Yield the block number of each cell for each level of the hierarchy, from coarse to fine.
+    """Yield, for each level of the hierarchy of blocks from coarse to fine, the block number of each cell.
 
     Args:
         shape: Number of cells of each axis.
@@ -330,7 +330,8 @@ def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
 
 
 def _number_parts(shape: tuple[int, ...], coarse: IntArray, parts: IntArray) -> IntArray:
-    """Return the number of the part that each cell lies in, if each coarse block is divided into parts along each axis.
+    """Number the parts of blocks: return for each cell the part that it lies in, if each coarse block is divided along
+    each axis.
 
     Args:
         shape: Cells along each axis.
@@ -443,21 +444,25 @@ class _BoxTreeTable:
 
     @classmethod
     def from_axes(cls, axes: tables.Axes) -> _BoxTreeTable:
-        """Return the table of these axes, with the tree of boxes over its cells."""
+        """Build the tree of boxes over the cells of the table with these axes.
+
+        Args:
+            axes: Axes of the table.
+        """
         extent = tables.Extent.from_axes(axes)
         tree = BoxTree.from_shape(extent.shape, len(extent.outside))
         return cls(axes, extent, tree, (*extent.inside[tree.order].tolist(), *extent.outside.tolist()))
 
     @property
     def first_blocks(self) -> IntArray:
-        """First positions of the blocks of the first round.
+        """First cells of the blocks that the first round counts, in the order of the tree, increasing from 0.
 
-        Positions in the order of the tree, increasing from 0.
+        The tree's order of cells differs from the table's.
         """
         return self.tree.tilings[self.tree.depth // REFINED.first_level_divisor][:-1]
 
     def build_query(self, starts: IntArray, round_number: int) -> RegionQuery:
-        """Return the query for counts of the boxes that begin at these positions.
+        """Return the query that counts the boxes which begin at these positions and end at the next one.
 
         Args:
             starts: First positions of the boxes in the order of the tree, increasing from 0.
@@ -466,12 +471,18 @@ class _BoxTreeTable:
         return RegionQuery(self.axes, self.places, (tuple(starts.tolist()),), CountUse.CELLS, round_number)
 
     def estimate_jointly(self, releases: list[Release]) -> JointEstimate:
-        """Return the joint estimate from the releases of all rounds."""
+        """Return the joint estimate of all boxes from the releases of all rounds.
+
+        Args:
+            releases: Releases of all rounds, in order.
+        """
         return JointEstimate.from_releases(releases, self.tree.layout)
 
     def choose_blocks(self, splits: TreeEstimate, full_noise: Noise, budget_fraction: Fraction) -> IntArray:
-        """Return the first cells of blocks that are not worth dividing if they are counted with this budget
-        fraction; the first blocks if there is only one.
+        """Choose the blocks to count: boxes of the tree that are not worth dividing with this budget fraction, by their
+        first cells.
+
+        The blocks of the first round are returned if a single block would remain.
 
         Args:
             splits: Estimates of the nodes of the tree from the rounds before.
@@ -484,7 +495,11 @@ class _BoxTreeTable:
         return starts if starts[-1] > 0 and starts[1] < self.extent.cells else self.first_blocks
 
     def estimate_table(self, releases: list[Release]) -> tables.EstimatedTable:
-        """Return the estimate of every cell from all releases."""
+        """Return the least-squares estimate of every cell of the table from all releases.
+
+        Args:
+            releases: Releases of all rounds, in order.
+        """
         joint = self.estimate_jointly(releases)
         cells = np.empty(self.extent.cells)
         cells[self.tree.order] = joint.cells[: self.extent.cells]

@@ -123,7 +123,8 @@ def cluster_counts(rising: FloatArray, variance: float) -> NDArray[np.int64]:
 def _cluster_greedily(
     rising: FloatArray, sums: FloatArray, squares: FloatArray, last_equal: NDArray[np.int64], variance: float
 ) -> NDArray[np.int64]:
-    """Return the cluster number, from 0, of each of the n values of `rising`, by the rule in `cluster_counts`.
+    """Assign each sorted value to a cluster by the greedy rule of `cluster_counts`, compiled; return cluster numbers
+    from 0.
 
     Args:
         rising: Non-decreasing values, (n,).
@@ -276,7 +277,7 @@ class PrivTreeEstimator:
 
 
 def number_leaves(leaves: Boxes, shape: tuple[int, ...]) -> IntArray:
-    """Return for each cell of a table the number of the box that holds it.
+    """Return, for each cell of a table, the number of the box that contains the cell.
 
     Args:
         leaves: Boxes that partition the table.

@@ -55,7 +55,10 @@ class Extent:
 
     @classmethod
     def from_axes(cls, axes: Axes) -> Extent:
-        """Return the extent of the table with these axes: which cells lie inside all grids.
+        """Return which cells of the table with these axes lie inside all grids.
+
+        Args:
+            axes: Axes of the table.
 
         >>> from dpcurves.data import Grid
         >>> Extent.from_axes((Axis("age", Grid(0, 1, cells=3, outside=Outside.APART)),)).outside
@@ -158,7 +161,7 @@ def equal_blocks(shape: tuple[int, ...], parts: int) -> IntArray:
 
 
 def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
-    """Return the block number of each cell of a flat table.
+    """Number the blocks that parts of all axes form: return the block number of each cell of a flat table.
 
     Args:
         shape: Number of cells along each axis.
@@ -171,7 +174,7 @@ def _number_blocks(shape: tuple[int, ...], parts: list[IntArray]) -> IntArray:
 
 
 def _inside_mask(axis: Axis | Categories) -> NDArray[np.bool_]:
-    """Return the mask of the slots of an axis that lie inside its grid; all categories do.
+    """Return a mask of the counted cells (slots) of an axis that lie inside its grid; for categories all do.
 
     Args:
         axis: A grid or a list of categories.
@@ -286,9 +289,10 @@ def estimate_regions(query: RegionQuery, extent: Extent, evidence: Evidence, rel
 
 
 def join_tilings(first: Release, second: Release) -> Evidence:
-    """Return two releases of nested tilings as one piece of evidence, the coarse one first.
+    """Combine the releases of coarse and finer nested tilings, for a joint least-squares estimate; the coarse one comes
+    first.
 
-    The second count of missing records is kept.
+    The estimate uses the second of the two counts of missing records.
 
     Args:
         first: Release of the coarse tilings.

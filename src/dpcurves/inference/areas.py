@@ -175,11 +175,12 @@ class RankedClassCounts(NamedTuple):
 
     @property
     def likely_counts(self) -> FloatArray:
-        """Non-negative counts, (2, cells): the shares times the class sizes."""
+        """Non-negative estimates of the counts of both classes, (2, cells): estimated shares times class sizes."""
         return self.shares * np.maximum(self.class_sizes, LEAST_MASS)[:, None]
 
     def may_lack_a_class(self, level: float) -> bool:
-        """Return True if an empty class could explain a count this small, with probability above ``(1 - level) / 2``.
+        """Return True if noise alone could explain a class as small as this one, with probability above ``(1 - level) /
+        2``, so the area may be undefined.
 
         Args:
             level: Confidence level of the interval that is then (0, 1).
@@ -189,7 +190,8 @@ class RankedClassCounts(NamedTuple):
 
 
 def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error_probability: float) -> Pairs:
-    """Return the bounds of pairs, widened by half of the pairs in tied cells whose scores may differ from their cell's.
+    """Widen the bounds of concordant pairs for scores in tied cells that may differ from their cell's, by half of their
+    pairs.
 
     Args:
         pair_bounds: Bounds if all scores of a tied cell were equal.
@@ -204,14 +206,14 @@ def _add_untied_pairs(pair_bounds: Pairs, class_counts: RankedClassCounts, error
 
 
 def bound_untied_pairs(cells: FloatArray, untied: float) -> float:
-    """Return an upper bound of the pairs of both classes, within cells, that include one of `untied` records.
+    """Return an upper bound of the number of pairs of both classes, within cells, that include one of `untied` records.
 
     A record has a pair with each record of the other class in its cell. So the bound puts these records into cells with
     many records of the other class. Pairs of two of these records count once or twice.
 
     Args:
         cells: Number of negatives and positives in each cell, of shape ``(2, cells)``.
-        untied: Number of records.
+        untied: Number of records whose scores may differ from the score of their cell.
 
     >>> bound_untied_pairs(np.array([[10.0, 5.0], [20.0, 5.0]]), 12.0)
     220.0
@@ -250,12 +252,13 @@ def expected_width(class_counts: RankedClassCounts, level: float) -> float:
 def _area_ends(
     pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float
 ) -> tuple[float, float]:
-    """Return the smallest and the largest accepted area in [0, 1].
+    """Return the confidence interval of the area under the ROC curve: the smallest and the largest area that the tests
+    accept, in [0, 1].
 
     Args:
-        pair_bounds: Released numbers of pairs.
-        noise_effects: Draws of the effects of noise on them, (draws,) each.
-        spread: Sampling spread; None: for these records.
+        pair_bounds: Noisy bounds of the numbers of concordant pairs, and the number of all pairs.
+        noise_effects: Simulated noise of these numbers, (draws,) each.
+        spread: Sampling spread of the area; None: for these records.
         level: Probability that the interval holds the area.
     """
     one_sided_level = _end_level(pair_bounds, noise_effects, spread, level)
@@ -274,15 +277,17 @@ def _area_ends(
 
 
 def _end_level(pair_bounds: Pairs, noise_effects: Pairs, spread: AreaSpread | None, level: float) -> float:
-    """Return the one-sided level of each endpoint at which both endpoints hold with probability `level`.
+    """Return the one-sided level of each endpoint of the area's interval at which both endpoints hold with probability
+    `level`.
 
-    Undecided pairs keep the endpoints apart, which allows a lower one-sided level: see `end_level`. Their number is
-    noisy, so two standard deviations of its noise are subtracted, and a small number has no effect (Stoye 2009).
+    Pairs that the cells leave undecided keep the endpoints apart, which allows a lower one-sided level: see
+    `end_level`. Their number is noisy, so two standard deviations of its noise are subtracted, and a small number has
+    no effect (Stoye 2009).
 
     Args:
-        pair_bounds: Released numbers of pairs.
-        noise_effects: Draws of the effects of noise on them, (draws,) each.
-        spread: Sampling spread; None: for these records.
+        pair_bounds: Noisy bounds of the numbers of concordant pairs, and the number of all pairs.
+        noise_effects: Simulated noise of these numbers, (draws,) each.
+        spread: Sampling spread of the area; None: for these records.
         level: Probability that the interval holds the area.
     """
     pairs = max(float(pair_bounds.total), 1.0)
@@ -309,7 +314,7 @@ def shares_from_rates(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
 
 
 def simulate_pair_noise(cells: FloatArray, noise: Sequence[FloatArray], tied: BoolArray | None = None) -> Pairs:
-    """Return draws of the effect of noise on the numbers of pairs, of shape ``(draws,)``.
+    """Simulate by how much noise in the counts changes the numbers of concordant and discordant pairs, (draws,) each.
 
     Args:
         cells: Number of negatives and positives in each cell, of shape ``(2, cells)``.
@@ -344,10 +349,11 @@ def estimate_area_spread(cells: FloatArray, normal: FloatArray) -> AreaSpread:
 
 
 def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
-    """Return the variance of the area by the sampling of one class, as a fraction of its largest possible value.
+    """Return how much sampling of one class contributes to the variance of the area, as a fraction of its largest
+    possible contribution.
 
-    That variance is the one, over the class, of the share of the other class below a record; at most a (1 - a) for area
-    a.
+    The contribution is the variance, over the records of the class, of the share of the other class below a record; at
+    most a (1 - a) for area a.
 
     Args:
         counts: Counts of the class in cells of increasing scores, at least 0, (cells,).
@@ -369,19 +375,20 @@ def _variance_fraction(counts: FloatArray, opposite: FloatArray) -> float:
 def _largest_accepted_area(
     pair_bound: WonOfAll, noise_effects: WonOfAll, spread: AreaSpread | None, one_sided_level: float
 ) -> float:
-    """Return the largest area in [0, 1] that the one-sided test accepts, found on a grid of candidates and by
-    bisection.
+    """Return the largest area under the ROC curve that the one-sided test accepts, by a grid search and bisection.
 
     Args:
-        pair_bound: Released numbers of concordant and of all pairs.
-        noise_effects: Draws of the effects of noise on both, (draws,) each.
+        pair_bound: Noisy numbers of concordant pairs (an upper bound) and of all pairs.
+        noise_effects: Simulated noise of both numbers, (draws,) each.
         spread: Sampling spread; None: for these records.
         one_sided_level: Probability that noise, and sampling, stay within their quantile.
     """
     concordant, total = pair_bound
 
     def is_accepted(area: float) -> bool:
-        """Return whether noise, and sampling, explain that fewer pairs are concordant than `area` times all pairs."""
+        """Return True if the test does not reject this area under the curve: noise, and sampling, may explain that
+        fewer pairs are concordant than `area` times all pairs.
+        """
         shortfall = area * noise_effects[1] - noise_effects[0]
         if spread is not None:
             shortfall = shortfall + spread.normal_draws * spread.scale * np.sqrt(area * (1 - area))
@@ -426,7 +433,8 @@ def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class
 
 
 def area_error(class_counts: RankedClassCounts, area: float) -> float:
-    """Return the standard deviation, by noise, of the area of the unbiased counts.
+    """Return the standard deviation, due to noise, of the area under the ROC curve that is computed from unbiased
+    counts.
 
     Args:
         class_counts: Noisy counts of both classes.

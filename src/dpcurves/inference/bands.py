@@ -82,7 +82,8 @@ TUNING = Tuning()
 def simultaneous_band(
     curve: FloatArray, deviations: Iterable[FloatArray], level: float, known: NDArray[np.bool_] | None = None
 ) -> Band:
-    """Return a confidence band that holds the whole true curve, non-decreasing and in [0, 1], with probability `level`.
+    """Return a simultaneous confidence band: it contains the whole true curve, non-decreasing and in [0, 1], with
+    probability `level`.
 
     At every point the band is the estimate plus and minus c standard deviations, where c is the `level` quantile of the
     largest studentised deviation. Then the monotone hull is taken: a non-decreasing curve is never below the band's
@@ -161,11 +162,16 @@ def is_noisy(scale: RealArray) -> BoolArray:
 
 
 def estimate_scales(chunks: Iterator[FloatArray]) -> tuple[FloatArray, Iterator[FloatArray]]:
-    """Return the standard deviations of the points, of shape ``(points,)``, and the chunks that count for quantiles.
-    These are the chunks that were not read here; if a single one was read, it counts, too.
+    """Estimate the standard deviation of each point from the first chunks of draws, and return it with the chunks that
+    may be used for quantiles.
+
+    These are the chunks not yet read; if a single chunk was read, it is included.
 
     Args:
         chunks: Blocks of draws, (draws, points).
+
+    Returns:
+        Standard deviations, (points,), and the chunks.
     """
     squares = np.zeros(1)
     draws = 0
@@ -183,22 +189,37 @@ def monotone_hull(lower: FloatArray, upper: FloatArray) -> Band:
     """Return the smallest band that contains all non-decreasing curves in [0, 1] between `lower` and `upper`.
 
     Where no curve fits, because noise exceeds the allowance of the band, lower and upper are swapped.
+
+    Args:
+        lower: Lower limits, (points,).
+        upper: Upper limits, (points,).
     """
     rising, falling = _envelopes(lower, upper)
     return np.minimum(rising, falling), np.maximum(rising, falling)
 
 
 def hull_widths(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return the widths of the smallest band of `monotone_hull`; negative where no curve fits.
+    """Return the width at each point of the band of `monotone_hull`, (points,); negative where no non-decreasing curve
+    fits.
 
-    The widths rise if `lower` falls or `upper` rises.
+    Widths grow if `lower` falls or `upper` rises.
+
+    Args:
+        lower: Lower limits, (points,).
+        upper: Upper limits, (points,).
     """
     rising, falling = _envelopes(lower, upper)
     return falling - rising
 
 
 def _envelopes(lower: FloatArray, upper: FloatArray) -> Band:
-    """Return the largest lower limit up to each point, and the least upper limit from each point on, in [0, 1]."""
+    """Tighten limits of a non-decreasing curve in [0, 1]: the lower limit is the largest so far, the upper one the
+    smallest from there on.
+
+    Args:
+        lower: Lower limits, (points,).
+        upper: Upper limits, (points,).
+    """
     return np.maximum.accumulate(np.clip(lower, 0, 1)), np.minimum.accumulate(np.clip(upper, 0, 1)[::-1])[::-1]
 
 
@@ -218,7 +239,8 @@ def basic_interval(estimate: float, deviations: FloatArray, level: float) -> tup
 
 
 def end_level(gap: float, level: float) -> float:
-    """Return the probability with which each of two ends of an interval must hold, so that both hold with `level`.
+    """Return the one-sided probability with which each endpoint of an interval must hold, so that both hold with
+    `level`.
 
     It is ``(1 + level) / 2``, unless a number is only identified up to an interval, even without noise. The number can
     then be missed at the near end, or at the far end at that distance: both probabilities add up to ``1 - level``
@@ -260,7 +282,8 @@ def upper_quantile(sample: FloatArray, level: float) -> float:
 
 
 def upper_quantiles(samples: FloatArray, level: float) -> FloatArray:
-    """Return the `upper_quantile` of each column, of shape ``(columns,)``.
+    """Return, for each column of draws, the quantile that a further draw exceeds with probability at most ``1 -
+    level``, (columns,).
 
     Args:
         samples: Draws, of shape ``(draws, columns)``.
@@ -311,6 +334,13 @@ def _binomial_tails(draws: int, share: float) -> FloatArray:
     1.
 
     They are sums of binomial probabilities, because importing SciPy would take longer than a small curve takes.
+
+    Args:
+        draws: Number of trials.
+        share: Success probability, below 1.
+
+    Returns:
+        Probabilities, (draws + 1,).
     """
     if share == 0:
         return np.append(1.0, np.zeros(draws))
@@ -352,7 +382,8 @@ def simultaneous_mean_ends(  # noqa: PLR0917
     records: float,
     level: float,
 ) -> Band:
-    """Return simultaneous intervals of the means of counts over samples, with probability `level`, not clipped at 0.
+    """Return simultaneous intervals of the expected counts over samples of a population, with probability `level`, not
+    clipped at 0.
 
     An interval holds all means m with ``(counted - m)**2 <= c**2 (noise + guard + m (1 - m / n))`` (Wilson 1927, with
     noise), where guard is `Tuning.sampling_guard` and c is the `level` quantile of the largest of these deviations, for
@@ -361,7 +392,7 @@ def simultaneous_mean_ends(  # noqa: PLR0917
     Args:
         counts: Unbiased counts.
         noise: Variances of their noise.
-        errors: Simulated errors of noise and sampling, with draws as the first axis; in chunks.
+        errors: Simulated errors by noise and sampling, with draws as the first axis; in chunks.
         likely: Approximate counts, at least 0.
         records: Approximate number of records.
         level: Coverage probability.
@@ -374,13 +405,14 @@ def simultaneous_mean_ends(  # noqa: PLR0917
 
 
 def wilson_ends(counts: FloatArray, spread: FloatArray, squared: float, size: float) -> Band:
-    """Return the lowest and the highest m with ``(counts - m)^2 <= squared (spread + m (1 - m / size))``.
+    """Return Wilson's interval of the mean m of a noisy count: the lowest and highest m with ``(counts - m)^2 <=
+    squared (spread + m (1 - m / size))``.
 
     Args:
         counts: Noisy counts.
         spread: Variance of their noise, of the same shape.
-        squared: Square of the number of standard deviations.
-        size: Size of the sample.
+        squared: Squared critical value, in standard deviations.
+        size: Number of records in the sample.
 
     >>> [round(float(end), 2) for end in wilson_ends(np.array(0.0), np.array(0.0), 4.0, 100.0)]
     [0.0, 3.85]
@@ -414,7 +446,7 @@ def join_bands(one: Band, other: Band) -> Band:
 
 
 def join_intervals(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return, row by row, the smallest interval that contains both intervals, ``(intervals, 2)``.
+    """Return, for each pair of intervals, the smallest interval that contains both, ``(intervals, 2)``.
 
     Args:
         one: Lower and upper ends, (intervals, 2).
@@ -443,7 +475,7 @@ class Sample(NamedTuple):
     variance_factors: FloatArray | None = None
 
     def simulate_sampling_errors(self, draws: int) -> FloatArray:
-        """Return simulated sampling errors of the shares, as Brownian bridges: (draws, points).
+        """Simulate sampling errors of the shares below each point, as Brownian bridges: (draws, points).
 
         Args:
             draws: Number of draws.
@@ -465,8 +497,10 @@ class Sample(NamedTuple):
 
 
 def clip_unseen_shares(likely: FloatArray, units: float) -> FloatArray:
-    """Return the shares clipped so that at least `least_units_beyond` units lie on either side, except 0 at the first
-    point and 1 at the last.
+    """Clip estimated shares below each point so that at least `least_units_beyond` units lie on either side, because
+    unseen tails are possible.
+
+    The first point keeps 0 and the last point 1.
 
     >>> clip_unseen_shares(np.array([0.0, 0.0, 0.5, 1.0, 1.0]), 100).tolist()
     [0.0, 0.03, 0.5, 0.97, 1.0]

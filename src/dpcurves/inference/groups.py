@@ -91,7 +91,9 @@ class GroupCounts:
 
     @property
     def residual_sum(self) -> FloatArray:
-        """Positives minus expected positives; the negatives have the same residual with the opposite sign."""
+        """Positives minus expected positives of each group; for negatives it is the same number with the opposite
+        sign.
+        """
         return self.positive - self.expected_positives
 
 
@@ -109,7 +111,7 @@ class GroupNoise(NamedTuple):
     centred_sum: FloatArray
 
     def residual_sum(self, middle: FloatArray) -> FloatArray:
-        """Return the noise of positives minus expected positives, for groups with these middles.
+        """Return the simulated noise of positives minus expected positives, for each group.
 
         Args:
             middle: Midpoint of the score bounds of each group, (groups,).

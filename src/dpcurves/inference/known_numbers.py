@@ -28,9 +28,6 @@ KNOWN_LEVEL = 0.95
 """Probability of the interval, for these records, that decides whether a number is known: if it holds every possible
 value, the number is NaN."""
 
-KNOWN_FRACTION = 0.5
-"""Fraction of the possible range: a curve whose band is wider at every point says next to nothing."""
-
 ALL_POINTS = slice(None)
 """The points of a curve, if all decide whether it is known."""
 
@@ -57,13 +54,14 @@ def is_uninformative(lower: ArrayLike, upper: ArrayLike, least: ArrayLike, most:
 
 
 def known_values(values: ArrayLike, ends: Any, least: ArrayLike = 0.0, most: ArrayLike = 1.0) -> FloatArray:
-    """Return the values, with NaN where the interval covers the whole range.
+    """Replace values by NaN where their confidence interval covers the whole possible range, because they then say
+    nothing.
 
     Args:
         values: Released values, of any shape.
         ends: Lower and upper endpoints of the intervals, each of the same shape.
         least: Least possible value.
-        most: Largest possible value; where it equals `least`, the value is kept.
+        most: Largest possible value; where it equals `least`, the value stays.
 
     >>> known_values([0.3, 0.4], ([0.0, 0.0], [1.0, 0.9])).tolist()
     [nan, 0.4]
@@ -112,7 +110,8 @@ def known_curve(
     """
     lower, upper = (np.asarray(end, dtype=np.float64) for end in ends)
     width, possible_width = upper - lower, np.asarray(most) - np.asarray(least)
-    too_wide = is_uninformative(lower, upper, least, most) | (width > KNOWN_FRACTION * possible_width)
+    # a curve whose band is wider than half of the possible range at every point says next to nothing
+    too_wide = is_uninformative(lower, upper, least, most) | (width > 0.5 * possible_width)
     is_unknown = bool((too_wide | (width == 0))[deciding].all())
     return known_values(values, ends, least, most) if is_unknown else np.asarray(values, dtype=np.float64)
 

@@ -80,7 +80,15 @@ def invert_contrast_test(  # noqa: PLR0917
     """
 
     def excess(number: FloatArray) -> FloatArray:
-        """Return by how much the absolute contrast at a number exceeds the quantile of its absolute errors."""
+        """Return by how much a candidate number is rejected: its absolute contrast minus the quantile of simulated
+        absolute errors.
+
+        Args:
+            number: Candidate numbers, (...).
+
+        Returns:
+            Excesses, (...); at most 0 where accepted.
+        """
         return np.asarray(np.abs(contrast(number)) - upper_quantiles(np.abs(errors(number)), level))
 
     return find_accepted_ends(excess, inside, least, most)
@@ -190,8 +198,8 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     """Return confidence intervals for means of counts over samples of this size, each at `level`: (counts, 2), not
     below 0.
 
-    A mean m is accepted if noise and sampling together move a count of m units up to the released count with more than
-    half of the error probability, and likewise down. The sampling distribution is the distribution of
+    A mean m is accepted if noise and sampling together move a count of ``m * units`` up to the released count with more
+    than half of the error probability, and likewise down. The sampling distribution is the distribution of
     `share_intervals`, widened by half a record: without noise the interval is the Clopper-Pearson interval (1934), up
     to a fraction of a record. If the number of units is unknown, counts have a Poisson distribution, whose variance is
     larger than with any number of units.
@@ -209,8 +217,15 @@ def mean_intervals(counts: FloatArray, noise: FloatArray, normal: FloatArray, un
     coverage_each_side = (1 + level) / 2
 
     def excess(mean: FloatArray) -> FloatArray:
-        """Return the distance of a candidate mean from the released count, minus the quantile of the error that noise
-        and sampling make, at the coverage probability of one side: in records, positive outside of the interval."""
+        """Return by how much candidate means are rejected: distance from the released count minus the quantile of
+        errors by noise and sampling.
+
+        Args:
+            mean: Candidate means, (counts,), in records.
+
+        Returns:
+            Excesses in records, (counts,); at most 0 where accepted.
+        """
         errors = noise + _simulate_binomial(mean, np.clip(mean / units, 0.0, 1.0), normal)
         up = upper_quantiles(errors, coverage_each_side)
         down = upper_quantiles(-errors, coverage_each_side)
@@ -239,20 +254,31 @@ def residual_envelope(groups: GroupCounts, noise: GroupNoise, normal: FloatArray
 
 
 def _simulate_sampled_positives(size: FloatArray, share: FloatArray, normal: FloatArray | None) -> FloatArray:
-    """Return simulated sampling errors of the positives of groups of this size, (draws, groups); zero without
-    `normal`.
+    """Simulate sampling errors of the number of positives of each group; zero without `normal`.
 
     Args:
         size: Number of records of each group, (groups,).
         share: Share of positives of each group, in [0, 1], (groups,).
         normal: Standard normal draws, (draws, groups); None: no sampling.
+
+    Returns:
+        Errors in records, (draws, groups).
     """
     return np.zeros(1) if normal is None else _simulate_binomial(size * share, share, normal)
 
 
 def _simulate_binomial(mean: FloatArray, share: FloatArray, normal: FloatArray) -> FloatArray:
-    """Return simulated deviations of binomial counts from their mean, from standard normal draws with a correction
-    for skewness; of Poisson counts where `share` is 0."""
+    """Simulate deviations of binomial counts from their mean, from standard normal draws with a correction for skewness
+    (Cornish-Fisher).
+
+    Args:
+        mean: Means of the counts.
+        share: Success probabilities, of shapes that broadcast; 0 for Poisson counts.
+        normal: Standard normal draws, draws first.
+
+    Returns:
+        Deviations in records, of the shape of `normal`.
+    """
     return normal * np.sqrt(mean * (1 - share)) + (normal**2 - 1) * (1 - 2 * share) / 6
 
 
@@ -288,7 +314,7 @@ class SquareScatter(NamedTuple):
     normal: FloatArray
 
     def bound_fourth_moment(self, means: FloatArray, count: float, level: float) -> float:
-        """Return an upper limit of the mean fourth power of the distance from the mean of the population.
+        """Return an upper confidence limit of the population's fourth central moment, from noisy counts of cells.
 
         Each record is moved to the end of its cell that is farther from the mean. The sampling standard deviation of a
         count is its root, and 1 for an empty cell.
@@ -321,7 +347,7 @@ class Moments(NamedTuple):
 
     @property
     def mean(self) -> FloatArray:
-        """The mean, between -1 and 1; 0 if the count is not positive."""
+        """Mean of the values, in units in which they lie between -1 and 1; 0 if the count is not positive."""
         has_records = self.records > 0
         return np.asarray(
             np.clip(np.divide(self.sum_of_values, np.where(has_records, self.records, 1)) * has_records, -1.0, 1.0)
@@ -329,13 +355,14 @@ class Moments(NamedTuple):
 
     @property
     def variance(self) -> FloatArray:
-        """The variance, with divisor n - 1, from a count of at least 2, cut at 0 and `LARGEST_UNIT_VARIANCE`. NaN if
-        squares were not released."""
+        """Variance of the values, with divisor n - 1 for a count of at least 2, clipped to between 0 and
+        `LARGEST_UNIT_VARIANCE`; NaN if squares were not released.
+        """
         return np.asarray(np.clip(self.unbounded_variance, 0.0, LARGEST_UNIT_VARIANCE))
 
     @property
     def unbounded_variance(self) -> FloatArray:
-        """The variance, with divisor n - 1, before it is cut; below 0 if noise outweighs it."""
+        """Unbiased variance of the values, with divisor n - 1, before clipping; it may be below 0, because of noise."""
         if self.sum_of_squares is None:
             return np.full(np.shape(self.records), np.nan)
         count = np.maximum(self.records, 2.0)
@@ -357,7 +384,7 @@ class ReleasedMoments(NamedTuple):
 
     @property
     def minus_noise(self) -> Moments:
-        """Draws of sums that are compatible with the release: released values minus simulated noise."""
+        """Plausible true sums: released sums minus draws of simulated noise, a bootstrap of noise."""
         released, noise = self
         sum_of_squares = None
         if released.sum_of_squares is not None and noise.sum_of_squares is not None:
@@ -365,9 +392,13 @@ class ReleasedMoments(NamedTuple):
         return Moments(released.records - noise.records, released.sum_of_values - noise.sum_of_values, sum_of_squares)
 
     def has_records(self, level: float) -> bool:
-        """Return True if the released count exceeds 2 and what noise gives for an empty table, at this level.
+        """Return True if the released count of records exceeds 2 and what noise could give for an empty table, at this
+        level.
 
         Otherwise the table may be empty, and the interval of a mean or variance is its whole possible range.
+
+        Args:
+            level: Confidence level, between 0 and 1.
         """
         noise_limit = upper_quantile(np.abs(self.noise.records), (1 + level) / 2)
         return float(self.released_moments.records) > max(2.0, noise_limit)
@@ -387,7 +418,8 @@ class ReleasedMoments(NamedTuple):
         return nan if lower <= 0 and total <= upper else min(count, float(total))
 
     def count_ends(self, level: float, total: float, normal: FloatArray | None) -> Ends:
-        """Return the endpoints of the number of records, or of its mean over samples of this size.
+        """Return the endpoints of the confidence interval of the number of records or, with `normal`, of its mean over
+        samples of this size.
 
         Numbers of records have integer endpoints; the interval of the mean, see `mean_intervals`, contains these.
 
@@ -408,7 +440,7 @@ class ReleasedMoments(NamedTuple):
         return min(float(ends[0, 0]), low), max(float(ends[0, 1]), high)
 
     def mean_ends(self, level: float, student: FloatArray | None) -> Ends:
-        """Return the endpoints of the mean, between -1 and 1.
+        """Return the endpoints of the confidence interval of the mean, in units in which values lie between -1 and 1.
 
         The contrast of a mean m is ``value - m * count``, which is 0 at the true mean; the interval has all means whose
         contrast the errors explain. For the population, sampling moves it as well: by the root of count times variance,
@@ -429,7 +461,12 @@ class ReleasedMoments(NamedTuple):
         (released, noise), (level, variance_bound) = self, self._sampling_level_and_variance(level, student)
 
         def errors(mean: FloatArray) -> FloatArray:
-            """Return draws of the error of the contrast at this mean, by noise and, for the population, by sampling."""
+            """Return simulated errors of the contrast, value minus mean times count, by noise and, for the population,
+            by sampling.
+
+            Args:
+                mean: Candidate mean, between -1 and 1.
+            """
             noise_errors = noise.sum_of_values - mean * noise.records
             if student is None:
                 return noise_errors
@@ -446,7 +483,11 @@ class ReleasedMoments(NamedTuple):
         return low, high
 
     def sum_ends(self, level: float, student: FloatArray | None, middle: float, total: float) -> Ends:
-        """Return the endpoints of ``value + middle * count``, the sum of values that were shifted by `middle` before.
+        """Return the endpoints of the confidence interval of a sum of values, in the original units.
+
+        Values were shifted by `middle` before they were summed, so the sum is ``value + middle * count``. For the
+        population it is the mean of such sums over samples of `total` independent units, where units without a value
+        add nothing; or, if that number is private, over samples of Poisson size, which have the largest variance.
 
         For the population: of the mean of these sums over samples of `total` independent units, where units without a
         value add nothing; or, if that number is private, over samples of Poisson size, which have the largest variance.
@@ -470,13 +511,14 @@ class ReleasedMoments(NamedTuple):
         return basic_interval(estimate, errors, level)
 
     def variance_ends(self, level: float, normal: FloatArray | None, spread: SquareScatter | None = None) -> Ends:
-        """Return the endpoints of the interval of the variance, from 0 to 2. Squares must have been released.
+        """Return the endpoints of the confidence interval of the variance, from 0 to 2, in units in which values lie
+        between -1 and 1.
 
-        For these records: quantiles of the variance of the release minus simulated noise. For the population a variance
-        v is accepted if the released variance is within the errors of this noise and of sampling. Squared distances
-        from the mean are at most c, so their variance is at most ``v * (c - v)`` under any distribution (Bhatia and
-        Davis 2000); with a `spread`, also at most the upper limit of their mean square minus ``v**2``. A fraction of
-        the error probability is spent on that limit.
+        Sums of squares must have been released. For these records: quantiles of the variance of the release minus
+        simulated noise. For the population a variance v is accepted if the released variance is within the errors of
+        this noise and of sampling. Squared distances from the mean are at most c, so their variance is at most ``v * (c
+        - v)`` under any distribution (Bhatia and Davis 2000); with a `spread`, also at most the upper limit of their
+        mean square minus ``v**2``. A fraction of the error probability is spent on that limit.
 
         Args:
             level: The coverage probability.
@@ -502,8 +544,12 @@ class ReleasedMoments(NamedTuple):
             fourth_moment = spread.bound_fourth_moment(denoised.mean, count, 1 - tail_probability)
 
         def errors(variance: FloatArray) -> FloatArray:
-            """Return draws of the error of the released variance by noise and by sampling from a population of this
-            variance."""
+            """Return simulated errors of the released variance, by noise and sampling, if the population has this
+            variance.
+
+            Args:
+                variance: Candidate variance of the population.
+            """
             squares_variance = (
                 np.clip(fourth_moment - variance**2, 0.0, np.maximum(variance * (furthest_distance**2 - variance), 0.0))
                 / count
@@ -519,7 +565,8 @@ class ReleasedMoments(NamedTuple):
         return low, high
 
     def _sampling_level_and_variance(self, level: float, student: FloatArray | None) -> tuple[float, float]:
-        """Return the level that remains for the interval, and an upper limit of the variance of the values.
+        """Return what is left of the coverage probability after bounding the variance of the values, and the upper
+        limit of that variance.
 
         A tenth of the error probability is spent on the limit, so the remaining level is higher than `level`. For these
         records (`student` None), or if squares were not released: `level` and infinity.
@@ -560,6 +607,10 @@ def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
 
     `total` is the public number of records; None if it is private, then there is no upper limit.
 
+    Args:
+        counts: Noisy counts, or endpoints of intervals, of any shape.
+        total: Public number of records; None if it is private, then there is no upper limit.
+
     >>> clip_to_possible(np.array([-3.0, -0.0, 7.0]), 5).tolist()
     [0.0, 0.0, 5.0]
     """
@@ -568,13 +619,15 @@ def clip_to_possible(counts: FloatArray, total: int | None) -> FloatArray:
 
 
 def known_counts(counts: FloatArray, spread: FloatArray, total: int | None, errors: Errors) -> FloatArray:
-    """Return counts clipped to the possible range, (cells,); NaN where the interval contains every possible number.
+    """Return noisy counts clipped to the possible range, (cells,), or NaN where the confidence interval covers every
+    possible number.
 
     Args:
         counts: Unbiased counts, (cells,).
         spread: The standard deviation of their noise, (cells,).
-        total: The number of records; None: private, so no interval holds every number.
-        errors: Returns bounds of the errors, (cells,); called only if records are few enough to matter.
+        total: Public number of records; None: private, so no count is NaN.
+        errors: Function without arguments that returns bounds of the absolute errors, (cells,); called only if records
+            are few enough to matter.
     """
     clipped = clip_to_possible(counts, total)
     # signal-to-noise ratio above which counts are always known
@@ -607,10 +660,11 @@ def count_posterior(released: int, subsets: int, noise: Noise) -> FloatArray:
 
 
 def majority_probability(released: int, subsets: int, noise: Noise) -> float:
-    """Return the posterior probability that more than half of the subsets were counted: see `count_posterior`.
+    """Return the posterior probability that a claim holds in more than half of the subsets, from the noisy number of
+    these: see `count_posterior`.
 
     Args:
-        released: The released number of subsets.
+        released: The released, noisy number of subsets in which the claim holds.
         subsets: Number of all subsets.
         noise: Distribution of the noise of the released number.
     """
@@ -618,13 +672,14 @@ def majority_probability(released: int, subsets: int, noise: Noise) -> float:
 
 
 def subset_majority_probability(released: int, subsets: int, noise: Noise) -> float:
-    """Return the posterior probability, under a uniform prior, that a subset is counted with probability above 1/2.
+    """Return the posterior probability, under a uniform prior, that a claim holds in a random subset of records with
+    probability above 1/2.
 
     Then the prior of the true count is uniform as well, and given s of m counted the probability has the distribution
     Beta(s + 1, m - s + 1).
 
     Args:
-        released: The released number of subsets.
+        released: The released, noisy number of subsets in which the claim holds.
         subsets: Number of all subsets.
         noise: Distribution of the noise of the released number.
     """
@@ -635,7 +690,10 @@ def subset_majority_probability(released: int, subsets: int, noise: Noise) -> fl
 
 
 def count_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
-    """Return a confidence interval (lower, upper) of the true count, with coverage at least `level` for every count.
+    """Return a confidence interval (lower, upper) of the true number of subsets in which a claim holds, from its noisy
+    count.
+
+    Its coverage is at least `level` for every true number.
 
     If noise explains no count from 0 to `subsets` at this level, both ends are the nearest possible count.
 
@@ -657,7 +715,7 @@ def count_interval(released: int, subsets: int, noise: Noise, level: float) -> t
 
 
 def probability_interval(released: int, subsets: int, noise: Noise, level: float) -> tuple[float, float]:
-    """Return a confidence interval (lower, upper) of the probability that a subset is counted.
+    """Return a confidence interval (lower, upper) of the probability that a claim holds in a random subset of records.
 
     Its coverage is at least `level`.
 
@@ -665,7 +723,7 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
     error probability (Clopper and Pearson 1934).
 
     Args:
-        released: The released number of subsets.
+        released: The released, noisy number of subsets in which the claim holds.
         subsets: Number of all subsets.
         noise: Distribution of the noise of the released number.
         level: Confidence level, between 0 and 1.
@@ -678,7 +736,12 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
     below = _noise_tail(counts - released, noise)
 
     def expected_tail(tail: FloatArray, probability: float) -> float:
-        """Return the expectation of a tail probability over binomial counts with this probability."""
+        """Return the probability that binomial sampling and noise together reach the released number of subsets.
+
+        Args:
+            tail: Probability that noise makes up the difference, for each true count from 0, (subsets + 1,).
+            probability: Probability that a subset is counted.
+        """
         return float(np.diff(bdtr(counts, subsets, probability), prepend=0.0) @ tail)
 
     low = _search_first(lambda probability: expected_tail(above, probability) > tail_probability)
@@ -687,8 +750,12 @@ def probability_interval(released: int, subsets: int, noise: Noise, level: float
 
 
 def _search_first(holds: Callable[[float], bool]) -> float:
-    """Return the point of [0, 1] from which on an increasing condition holds, from below by bisection: at most 2**-50
-    too small; 0 if it holds at 0, and nearly 1 if it never holds.
+    """Find by bisection the point of [0, 1] from which on a condition holds; at most 2**-50 too small.
+
+    0 if the condition holds at 0, and nearly 1 if it never holds.
+
+    Args:
+        holds: Condition that is False up to some point and True from there on.
     """
     low, high = 0.0, 1.0
     if holds(0.0):
@@ -749,21 +816,30 @@ class IntervalEstimate(NamedTuple):
 
     @property
     def error_below(self) -> float:
-        """The distance from the value to the lower end that is random error, not discretization error."""
+        """Distance from the estimate to the lower endpoint that is due to random error, without the discretization
+        error.
+        """
         return max(self.value - self.gap_below - self.lower, 0.0)
 
     @property
     def error_above(self) -> float:
-        """The distance from the value to the upper end that is random error, not discretization error."""
+        """Distance from the estimate to the upper endpoint that is due to random error, without the discretization
+        error.
+        """
         return max(self.upper - self.value - self.gap_above, 0.0)
 
 
 def subtract_estimates(first: IntervalEstimate, second: IntervalEstimate, most: float = inf) -> IntervalEstimate:
-    """Return first minus second, with an interval of their common level.
+    """Return the difference of two independent estimates, with an interval of their common level.
 
     Random errors are independent, so distances to the ends add up in squares (Zou and Donner 2008). Discretization
     errors may both be at their worst, so they add up linearly. If a number is unknown, so is the difference: NaN, with
     the whole range of differences, from minus `most` to `most`, as its interval at any level.
+
+    Args:
+        first: The minuend.
+        second: The estimate that is subtracted.
+        most: Largest possible absolute difference.
 
     >>> first, second = IntervalEstimate(0.8, 0.77, 0.83), IntervalEstimate(0.7, 0.66, 0.74)
     >>> [round(end, 3) for end in subtract_estimates(first, second)[:3]]
@@ -789,6 +865,9 @@ def difference_p_value(estimate: IntervalEstimate) -> float:
     """Return the p-value of a difference of zero, from an interval of level 0.95.
 
     It is below 0.05 if the interval excludes 0, and computed from the normal distribution otherwise.
+
+    Args:
+        estimate: Estimate of the difference, with its interval of level 0.95.
 
     >>> round(difference_p_value(IntervalEstimate(0.1, 0.0, 0.3)), 6)
     0.05

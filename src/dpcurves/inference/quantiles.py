@@ -103,7 +103,8 @@ def find_quantile_ends(cells: FloatArray, lower: FloatArray, upper: FloatArray, 
 
 
 def choose_shown_values(cells: FloatArray, interpolated: FloatArray) -> FloatArray:
-    """Return the displayed value of a quantile in each cell: interpolated, or the only finite endpoint of the cell.
+    """Return the value shown for a quantile: interpolated within its cell or, in an unbounded cell, the finite
+    endpoint.
 
     Args:
         cells: Lower and upper end of each cell, of shape ``(..., 2)``.
@@ -163,7 +164,7 @@ def find_heaped_ends(shares: FloatArray) -> tuple[bool, bool]:
 
 
 def _require_levels(p: ArrayLike) -> NDArray[np.float64]:
-    """Return the levels as an array, after a check that all are between 0 and 1.
+    """Return quantile levels as an array, after a check that all are between 0 and 1.
 
     Args:
         p: A level or several.
@@ -199,7 +200,8 @@ TUNING = Tuning()
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:
-    """Return True if the quantiles are few enough that tests give shorter intervals than a band.
+    """Return True if the quantiles are few enough that separate tests give shorter simultaneous intervals than a
+    confidence band.
 
     No released number is used, so the choice does not change coverage.
 
@@ -230,9 +232,8 @@ def find_ends_by_tests(  # noqa: PLR0917
     most a. Otherwise the first boundary with this property is at or before i, and the boundary before that, which is
     the left end, is at or below q. Now let q be the largest quantile at level p, and i the last boundary at or below
     it: at most ``p n`` records lie below i, and the right end is the boundary after the last one at which ``M_j - p N``
-        is not
-    above the quantile ``1 - a`` of D_j. The interval fails only if one of these two tests fails, for any number of
-    edges, so a is half of the error probability, divided by the number of quantiles (Bonferroni). D_j depends on no
+    is not above the quantile ``1 - a`` of D_j. The interval fails only if one of these two tests fails, for any number
+    of edges, so a is half of the error probability, divided by the number of quantiles (Bonferroni). D_j depends on no
     count, so nothing is estimated.
 
     For the population that n independent units were drawn from, the share F_i below i is at least p, and the number of
@@ -285,7 +286,8 @@ def _count_exceeding_draws(  # noqa: PLR0917
     units: float,
     spread: FloatArray,
 ) -> tuple[IntArray, IntArray, int]:
-    """Compare each excess (noisy count below a boundary minus the share p of all records) with simulated errors.
+    """Count, at each boundary, the simulated errors above and below the released excess (noisy count below the boundary
+    minus the share p of all records), for tests.
 
     Args:
         excess: Excesses in records, (quantiles, points).
@@ -325,8 +327,8 @@ def _count_exceeding_draws(  # noqa: PLR0917
 
 
 def _mark_undecided(excess: FloatArray, chunk: FloatArray, sampled: FloatArray) -> NDArray[np.bool_]:
-    """Return a mask of the points at which some test depends on the draws; elsewhere the excess is beyond 20
-    deviations.
+    """Return a mask of the points at which a test depends on simulated draws; elsewhere the excess is beyond 20
+    standard deviations, so simulation is skipped.
 
     Standard deviations come from the first chunk, which may have few draws: the mean over all points stabilises them.
 
@@ -382,8 +384,12 @@ def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
     spread = sqrt(sum(part.draws * part.weight**2 * part.noise.variance for part in nonzero))
 
     def chernoff_bound(log_rate: float) -> float:
-        """Return the bound for the rate with this logarithm; infinite where the moment generating function does not
-        exist."""
+        """Return the Chernoff bound on the sum of noises for one rate; infinite where the moment generating function
+        does not exist.
+
+        Args:
+            log_rate: Logarithm of the rate, over which the bound is minimised.
+        """
         rate = exp(log_rate)
         if rate >= rate_limit:
             return inf
@@ -399,7 +405,12 @@ def tail_bound(parts: tuple[WeightedNoise, ...], probability: float) -> float:
 
 
 def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
-    """Return the log moment generating function, at this rate, of one draw of one party's noise, times its weight."""
+    """Return the log moment generating function of one draw of weighted noise, for the Chernoff bound.
+
+    Args:
+        part: Weight and distribution of the noise.
+        rate: Argument of the moment generating function, one over records.
+    """
     rate *= abs(part.weight)
     if part.noise.family is Family.GAUSSIAN:
         return rate**2 * float(part.noise.parameter) / 2
@@ -408,9 +419,10 @@ def _log_moment_of_draw(part: WeightedNoise, rate: float) -> float:
 
 
 def roundest_threshold(low: int, high: int) -> int:
-    """Return the threshold above `low` and below `high` that is divisible by the largest power of two.
+    """Return the threshold strictly between `low` and `high` that is divisible by the largest power of two, where a
+    bisection asks next.
 
-    It is the next node down a binary tree.
+    It is the next node on the way down a binary tree over the thresholds.
 
     >>> roundest_threshold(0, 1000), roundest_threshold(512, 1000), roundest_threshold(0, 512)
     (512, 768, 256)
@@ -426,22 +438,21 @@ class Bracket(NamedTuple):
     high: int
 
     def next_threshold(self) -> int | None:
-        """Return the threshold to ask next; None once the bracket is one cell."""
+        """Return the threshold whose count halves the bracket; None once the bracket is a single cell."""
         return roundest_threshold(self.low, self.high) if self.high - self.low > 1 else None
 
 
 def bisect_bracket(cells: int, reached: Callable[[int], bool | None]) -> Bracket:
-    """Return the bracket of a bisection after all available answers; it is one cell after ``ceil(log2(cells))``
-    answers.
+    """Return where a bisection over thresholds stands, given the noisy counts that were released; complete after
+    ``ceil(log2(cells))`` counts.
 
-    The crossing equals the crossing of the isotonic regression of the counts, for any weights: counts asked to the left
-    do not reach the target, counts to the right do, and pooling never crosses it. (Barczewski, Mawass and Ramon,
-    Algorithm 1, bisect real numbers, which need not terminate, and compare with a curve that is defined at thresholds
-    only.)
+    The crossing equals the crossing of the isotonic regression of the counts, for any weights: counts to the left do
+    not reach the target, counts to the right do, and pooling never crosses it. (Barczewski, Mawass and Ramon, Algorithm
+    1, bisect real numbers, which need not terminate, and compare with a curve that is defined at thresholds only.)
 
     Args:
         cells: Number of cells. The count of no cells does not reach the target, the count of all cells does.
-        reached: Function of a threshold: whether its count reaches the target; None if the count was not asked.
+        reached: Function of a threshold: whether its noisy count reaches the target; None if it was not counted.
 
     >>> bisect_bracket(8, lambda threshold: threshold >= 5)
     Bracket(low=4, high=5)
@@ -494,7 +505,8 @@ class PathQuantile:
 
     @classmethod
     def from_evidence(cls, evidence: Evidence, p: float, level: float, *, independent: bool = False) -> PathQuantile:
-        """Return the searches for the quantile at level `p`, given the noisy counts so far.
+        """Set up the bisections for the quantile at level `p` and its confidence interval, from the noisy counts
+        released so far.
 
         Args:
             evidence: Noisy counts of prefixes from one noise tree.
@@ -510,7 +522,9 @@ class PathQuantile:
 
     @property
     def next_thresholds(self) -> tuple[int, ...]:
-        """Thresholds whose counts are needed next, increasing; empty once all searches have ended."""
+        """Thresholds whose counts the bisections for the quantile and its interval need next, increasing; empty once
+        all have ended.
+        """
         brackets = (*self.brackets, *self.population_brackets) if self.independent else self.brackets
         thresholds = {bracket.next_threshold() for bracket in brackets} | {self.distribution.cells}
         return tuple(
@@ -519,52 +533,69 @@ class PathQuantile:
 
     @property
     def brackets(self) -> tuple[Bracket, Bracket, Bracket]:
-        """Brackets of the lower endpoint, the quantile and the upper endpoint, in increasing order."""
+        """Current brackets of three bisections: for the interval's lower endpoint, the quantile and the upper endpoint,
+        increasing.
+        """
         lower, middle, upper = (self._bisect(side, self._margin) for side in (-1, 0, 1))
         return lower, middle, upper
 
     def interval(self, *, population: bool) -> Bracket:
-        """Return thresholds that enclose the quantile of these records, or of the population."""
+        """Return the range of thresholds that is the confidence interval of the quantile, of these records or of the
+        population.
+
+        Args:
+            population: True: for the population that the records were drawn from.
+        """
         lower, *_, upper = self.population_brackets if population else self.brackets
         return Bracket(lower.low, upper.high)
 
     @property
     def population_brackets(self) -> tuple[Bracket, Bracket]:
-        """Brackets of the lower and the upper endpoint of the interval for the population."""
+        """Current brackets of the two bisections for the endpoints of the confidence interval for the population's
+        quantile.
+        """
         lower, upper = (self._bisect(side, self._population_margin) for side in (-1, 1))
         return lower, upper
 
     def _bisect(self, side: int, margin: Callable[[int], float]) -> Bracket:
-        """Return the bracket of the search for one end: the lower (side -1), the quantile itself (0) or the upper (1).
+        """Run one bisection as far as the released counts allow, and return its bracket.
 
         Args:
-            side: -1, 0 or 1.
-            margin: Function of a threshold that returns the margin of its count, in records.
+            side: Which number is searched: -1 for the interval's lower endpoint, 0 for the quantile, 1 for the upper
+                endpoint.
+            margin: Function of a threshold that returns a bound on the errors of its excess, in records.
         """
         return bisect_bracket(self.distribution.cells, self._build_comparison(side, margin))
 
     @property
     def present_records(self) -> float:
-        """The number of records with a value: public minus noisy missing records, or counted with noise."""
+        """Estimated number of records with a value: the public total minus noisy missing records, or the noisy count of
+        all.
+        """
         if self.total is not None and self.missing is not None:
             return self.total - self.missing
         return self.counts[self.distribution.cells]
 
     def _build_comparison(self, side: int, margin: Callable[[int], float]) -> Callable[[int], bool | None]:
-        """Return the test by which a bisection decides at each threshold, for one end of the interval.
+        """Return the condition that a bisection evaluates at each threshold, for the quantile or for an endpoint of its
+        interval.
 
         Args:
-            side: -1 for the lower end, 1 for the upper end, 0 for the estimate itself.
-            margin: Function of a threshold that returns the margin of the error, in records.
+            side: -1 for the lower endpoint, 1 for the upper endpoint, 0 for the quantile.
+            margin: Function of a threshold that returns a bound on the errors of its excess, in records.
 
         Returns:
-            Function of a threshold: whether the quantile's rank, plus `side` times the margin, is reached; None if its
-            count was not asked.
+            Function of a threshold: whether the noisy count reaches the quantile's rank plus `side` times the margin;
+            None if the threshold was not counted.
         """
 
         def is_reached(threshold: int) -> bool | None:
-            """Return True if the records up to a threshold reach the quantile's rank plus `side` times the margin; None
-            if the count of this threshold was not asked."""
+            """Return True if the noisy count up to a threshold reaches the quantile's rank plus `side` times the
+            margin; None if the threshold was not counted.
+
+            Args:
+                threshold: Number of cells below the threshold.
+            """
             if threshold not in self.counts:
                 return None
             excess = self.counts[threshold] - self.p * self.present_records
@@ -573,17 +604,28 @@ class PathQuantile:
         return is_reached
 
     def _margin(self, threshold: int) -> float:
-        """Return the bound of the noise of an excess at this threshold for the interval of these records."""
+        """Return the margin at a threshold for the interval of these records: a bound on the noise of its excess, in
+        records.
+
+        Args:
+            threshold: Number of cells below the threshold.
+        """
         return self._noise_margin(threshold, 1 - self.level)
 
     def _population_margin(self, threshold: int) -> float:
-        """Return the bound of noise and sampling error of an excess at this threshold."""
+        """Return the margin at a threshold for the interval of the population: a bound on noise plus sampling error of
+        its excess, in records.
+
+        Args:
+            threshold: Number of cells below the threshold.
+        """
         units = max(self.present_records, 1.0)
         sampling = units * dkw_bound(units, (1 + self.level) / 2)
         return self._noise_margin(threshold, (1 - self.level) / 2) + sampling
 
     def _noise_margin(self, threshold: int, error: float) -> float:
-        """Return the bound of the noise of an excess at this threshold.
+        """Return the margin of noise at a threshold: a bound on the noise of its excess, the count minus the share p of
+        all records.
 
         Args:
             threshold: Number of slots.
@@ -593,8 +635,8 @@ class PathQuantile:
         return tail_bound(self._excess_noises(threshold), error / steps)
 
     def _excess_noises(self, threshold: int) -> tuple[WeightedNoise, ...]:
-        """Return the independent noises that add up to the noise of an excess: count below a threshold minus p times
-        all records.
+        """Return the independent noises in the excess of a threshold, which is its noisy count minus the share p of all
+        records.
 
         Args:
             threshold: Number of cells below the threshold.
@@ -612,10 +654,10 @@ class PathQuantile:
 
 
 def paired_region(across: FloatArray, upwards: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return a step region that contains all pairs of quantiles of two columns, also at shares between the requested
-    ones.
+    """Return a region in the plane that contains the pairs of equal quantiles of two columns, at all levels at once, as
+    in a quantile-quantile plot.
 
-    Both quantiles increase with the share. So the quantiles between two neighbouring shares lie in the box from the
+    Both quantiles increase with the level. So the quantiles between two neighbouring levels lie in the box from the
     lower endpoints of the first to the upper endpoints of the second, in both directions, and the region is the union
     of these boxes.
 

@@ -80,12 +80,14 @@ class ClassCounts:
 
     @cached_property
     def unbiased_counts(self) -> FloatArray:
-        """Unbiased counts, some of which may be negative: (2, cells). Intervals are computed from these."""
+        """Unbiased counts of both classes, some of which may be negative: (2, cells); intervals are computed from
+        these.
+        """
         return estimate_unbiased(self.distribution, self.values, self.total).cells
 
     @cached_property
     def likely_counts(self) -> FloatArray:
-        """Non-negative counts, smoother than the noisy ones: (2, cells). Curves are computed from these."""
+        """Non-negative estimated counts, smoothed, (2, cells); displayed curves and simulations use these."""
         estimates = estimate_two_classes(self.distribution, self.values, self.total)
         return np.stack([np.diff(monotone_counts_above(row))[::-1] for row in estimates])
 
@@ -111,16 +113,18 @@ class ClassCounts:
 
     @cached_property
     def _noise(self) -> FloatArray:
-        """Simulated noise of the counts, (draws, 2, cells), from the fixed public seed."""
+        """Simulated noise of the counts of both classes, (draws, 2, cells), from a fixed public seed."""
         return self.simulate_errors(population=False, generator=public_generator(None))
 
     @cached_property
     def _noise_and_sampling(self) -> FloatArray:
-        """Simulated noise and sampling errors of the counts, (draws, 2, cells), from the fixed public seed."""
+        """Simulated noise plus sampling errors of the counts of both classes, (draws, 2, cells), from a fixed public
+        seed.
+        """
         return self.simulate_errors(population=True, generator=public_generator(None))
 
     def may_lack_class(self, errors: FloatArray, level: float) -> tuple[bool, bool]:
-        """Return for negatives, and for positives, whether an empty class could explain its count: see
+        """Return for negatives, and for positives, whether noise alone could explain a class as small as this one: see
         `may_be_zero`.
 
         Args:
@@ -168,7 +172,7 @@ class QuadraticVariance(NamedTuple):
     quadratic: FloatArray
 
     def evaluate(self, ratio: FloatArray) -> FloatArray:
-        """Return the variance at each ratio, a quadratic function of the ratio, ``(points,)``.
+        """Return the variance of the contrast at given ratios; it is a quadratic function of the ratio, ``(points,)``.
 
         Args:
             ratio: Ratio at each point, (points,).
@@ -176,7 +180,7 @@ class QuadraticVariance(NamedTuple):
         return np.asarray(self.constant + ratio * (self.linear + ratio * self.quadratic))
 
     def add(self, other: QuadraticVariance) -> QuadraticVariance:
-        """Return the variance of the sum of two independent errors.
+        """Add the variance of an independent error, and return the sum, again a quadratic function of the ratio.
 
         Args:
             other: Variance of the other error, at the same points.
@@ -203,7 +207,7 @@ class Ratio:
     upper: FloatArray
 
     def numerator_and_whole(self, above: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return numerator and denominator of the ratio, each of shape ``(..., points)``.
+        """Return the numerator and the denominator of the ratio at each threshold, each of shape ``(..., points)``.
 
         Args:
             above: Counts of both classes above each threshold, of shape ``(..., 2, points)``.
@@ -215,10 +219,13 @@ class Ratio:
         ]
 
     def sampling_variance(self, likely: FloatArray) -> QuadraticVariance:
-        """Return the variance that sampling gives to ``numerator - r * whole``, from likely counts (2, points).
+        """Return the sampling variance of ``numerator - r * whole``, as a quadratic function of the ratio r.
 
         For shares it is binomial, with `sampling_guard`. Otherwise it is the mean square of a record's weight, from the
         likely counts, minus the square of its mean.
+
+        Args:
+            likely: Non-negative estimated counts of both classes above each threshold, (2, points).
         """
         _, whole = self.numerator_and_whole(likely)
         if np.isin(self.numerator, (0, 1)).all():
@@ -239,7 +246,7 @@ FLAGGED = Ratio(ALL, NONE, ALL, SHARE_FLOOR, SHARE_CEILING)
 
 
 def net_benefit_ratio(odds: FloatArray, positions: NDArray[np.int64], points: int) -> Ratio:
-    """Return the ratio that is the net benefit per record at some points, and 0 at all other points.
+    """Return the net benefit per record as a ratio of counts, at the given points; 0 at all other points.
 
     Args:
         odds: Odds of the threshold probability at these points.
@@ -314,7 +321,7 @@ def ratio_bands(counts: SimulatedCounts, ratios: Sequence[Ratio], level: float) 
 
 
 def _bands_within(contrasts: Sequence[_Contrast], level: float) -> tuple[Band, ...]:
-    """Return the endpoints of all ratios, whose contrasts stay within a common simulated critical value.
+    """Return simultaneous confidence intervals of several ratios, whose contrasts share one simulated critical value.
 
     Args:
         contrasts: Contrasts of all ratios, from the same draws.
@@ -348,8 +355,8 @@ class _Contrast:
 
     @classmethod
     def from_ratio(cls, ratio: Ratio, counts: SimulatedCounts, errors: FloatArray | None = None) -> _Contrast:
-        """Return the contrast of a ratio (numerator minus ratio times whole), with its variance and its simulated
-        errors.
+        """Return the contrast of a ratio, numerator minus ratio times denominator, at each threshold, with its variance
+        and simulated errors.
 
         Args:
             ratio: Which counts are divided by which.
@@ -375,9 +382,13 @@ class _Contrast:
         return cls(ratio, *ratio.numerator_and_whole(counts.unbiased_counts), variance, moments[2], largest)
 
     def ratio_ends(self, squared: float) -> Band:
-        """Return the endpoints of Fieller's interval: the ratios r with ``(numerator - r * whole)**2`` at most
-        `squared`, a squared critical value, times the variance at r. They are clipped to the ratio's range, and are
-        its ends where noise alone may explain the denominator.
+        """Return the endpoints of Fieller's confidence interval of the ratio at each point.
+
+        They are the ratios r with ``(numerator - r * whole)**2`` at most `squared` times the variance at r, clipped to
+        the possible range; the whole range where noise alone may explain the denominator.
+
+        Args:
+            squared: Squared critical value, in standard deviations.
         """
         lowest, highest = self.ratio.lower, self.ratio.upper
         square = self.whole**2 - squared * self.variance.quadratic
@@ -389,10 +400,11 @@ class _Contrast:
 
 
 def pin_share_ends(band: Band) -> Band:
-    """Return monotone ends of a share, which are 0 at the first threshold and 1 at the last.
+    """Make the band of a share non-decreasing, and fix it to 0 at the first threshold and 1 at the last, where the
+    share is known.
 
     Args:
-        band: Lower and upper ends at each threshold, (points,) each.
+        band: Lower and upper endpoints at each threshold, (points,) each.
     """
     lower, upper = monotone_hull(*band)
     lower[[0, -1]] = upper[[0, -1]] = 0.0, 1.0
@@ -441,7 +453,12 @@ class RocBand(NamedTuple):
         return self.tpr_lower[np.clip(box_before, 0, last)], self.tpr_upper[np.clip(box_after, 0, last)]
 
     def steps(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the steps of the region, (steps + 1,), and the endpoints between them, (steps,) each."""
+        """Return the band as a step function for plots: edges on the axis of false positive rates, and bounds of true
+        positive rates between them.
+
+        Returns:
+            Edges, (steps + 1,), lower and upper bounds, (steps,) each.
+        """
         edges = np.unique(np.concatenate([[0.0], self.fpr_lower, self.fpr_upper, [1.0]]))
         return edges, *self.tpr_at((edges[:-1] + edges[1:]) / 2)
 
@@ -527,7 +544,8 @@ def population_roc_band(
 
 
 def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: float = 0.0) -> Band:
-    """Return the rates r of one class with ``|count - r * total|`` within `most` standard deviations of its errors.
+    """Return the interval of rates r of one class that its noisy counts allow: ``|count - r * total|`` within `most`
+    standard deviations of its errors.
 
     The errors are noise and, if the class is a sample of some size, ``size * (r (1 - r) + v)`` with
     `levelling_variance` v. If the total is within as many standard deviations of its noise of zero, every rate is
@@ -536,7 +554,7 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
     Args:
         counts: Counts of the class below each point; the last is its total, (points,).
         noise: Simulated noise of these counts, (draws, points).
-        most: Standard deviations.
+        most: Critical value, in standard deviations.
         size: Size of the sample; 0: the class is no sample.
     """
     total_noise = noise[:, -1]
@@ -557,7 +575,8 @@ def _rates_within(counts: FloatArray, noise: FloatArray, most: float, size: floa
 
 
 def _pin_rates(lower: FloatArray, upper: FloatArray) -> Band:
-    """Return monotone bounds of rates in [0, 1]: exactly 0 above the highest threshold, and 1 above the lowest.
+    """Make the bounds of rates non-decreasing in [0, 1], and fix them to 0 above the highest threshold and 1 below the
+    lowest.
 
     Args:
         lower: Lower bounds, from the highest threshold to the lowest, (points,).
@@ -569,11 +588,11 @@ def _pin_rates(lower: FloatArray, upper: FloatArray) -> Band:
 
 
 def expand_band(band: RocBand, positions: NDArray[np.int64], points: int) -> RocBand:
-    """Return a band at all points, of which only some were measured; others lie between their measured neighbours.
+    """Extend a band to points that were not counted: each lies between the bounds of its counted neighbours.
 
     Args:
-        band: The band at the measured points.
-        positions: Indices of the measured points, increasing.
+        band: The band at the counted points.
+        positions: Indices of the counted points, increasing.
         points: Number of all points.
     """
     below = np.searchsorted(positions, np.arange(points), side="right") - 1
@@ -588,7 +607,11 @@ RATE_EDGES.flags.writeable = False
 
 
 def sweep_boxes(across: Band, upwards: Band, edges: FloatArray = RATE_EDGES) -> Band:
-    """Return bounds, between neighbouring `edges`, of curves whose points lie in boxes that are joined in order.
+    """Return, between neighbouring `edges`, bounds of a curve of which each point is only known to lie in a box (a
+    rectangle of two intervals).
+
+    Between two points the curve stays within the smallest box that contains both boxes. Where no box reaches, the curve
+    is unknown: from 0 to 1.
 
     A piece between two points stays within the smallest box that contains both boxes. Where no box reaches, the curve
     is unknown: from 0 to 1.

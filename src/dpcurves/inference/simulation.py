@@ -49,7 +49,10 @@ def choose_draws(cells: int) -> int:
 
 
 def require_generator(generator: object) -> np.random.Generator:
-    """Return `generator` unchanged, after a check of its type.
+    """Check that an argument is a NumPy random generator, and return it.
+
+    Args:
+        generator: Object to check.
 
     Raises:
         TypeError: `generator` is a seed or another object.
@@ -87,10 +90,11 @@ def sampling_generator(generator: np.random.Generator | None) -> np.random.Gener
 
 
 def numbered_generator(number: int) -> np.random.Generator:
-    """Return one of many fixed streams, all separate from `public_generator` and `sampling_generator`.
+    """Return one of many generators with fixed seeds, independent of each other and of `public_generator` and
+    `sampling_generator`.
 
     Args:
-        number: Number of the stream, from 0.
+        number: Number of the generator, from 0.
     """
     return np.random.default_rng([SIMULATION_SEED, 2 + number])
 
@@ -98,6 +102,9 @@ def numbered_generator(number: int) -> np.random.Generator:
 def example_generator(seed: int) -> np.random.Generator:
     """Return a random generator for the made-up records of an example table; a seed gives the same records in each
     call.
+
+    Args:
+        seed: Number that determines the records.
     """
     return np.random.default_rng(seed)
 
@@ -121,6 +128,9 @@ def simulate_cell_noise(
 
 def whole_records(count: float) -> int:
     """Return a noisy count rounded to an integer, at least 1 and at most 2**53.
+
+    Args:
+        count: Noisy number of records; may be below 0.
 
     >>> whole_records(7.6), whole_records(-3.0)
     (8, 1)
@@ -169,7 +179,7 @@ def monte_carlo_p_value(reached: float, shown: FloatArray) -> float:
     """Return the p-value of a statistic: the share of draws, and of the statistic itself, that are at least as large.
 
     Args:
-        reached: The observed statistic.
+        reached: The observed value of the statistic.
         shown: The statistic of each draw under the null hypothesis, of shape ``(draws,)``.
 
     Returns:

@@ -66,7 +66,8 @@ class TailCounts(NamedTuple):
     def bound_excess(
         self, level: float, generator: np.random.Generator, *, population: bool = False, tuning: Tuning = TUNING
     ) -> float:
-        """Return an upper confidence limit of the sum of distances beyond the bound; infinite if it is unknown.
+        """Return an upper confidence limit of the sum of the records' distances beyond the clipping bound, the bias of
+        a clipped sum; infinite if unknown.
 
         Args:
             level: The probability that the sum does not exceed the limit, if the tail is as the module assumes.
@@ -157,7 +158,7 @@ class PowerLaw(NamedTuple):
 
     @classmethod
     def with_least_excess(cls, power_laws: Sequence[PowerLaw], tuning: Tuning) -> PowerLaw:
-        """Return, in each draw, the power law that expects the least sum of distances beyond the bound.
+        """Choose, in each draw, the power law with the smallest expected sum of distances beyond the clipping bound.
 
         Args:
             power_laws: Power laws of the same draws, at least one.
@@ -174,13 +175,16 @@ class PowerLaw(NamedTuple):
         )
 
     def expect(self) -> FloatArray:
-        """Return the expected sum of distances beyond the bound in each draw; infinite if the power law has no mean."""
+        """Return the expected sum of the records' distances beyond the clipping bound, for the power law of each draw,
+        (draws,); infinite if it has no mean.
+        """
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             beyond = np.where(self.pareto_index > 1, self.beyond * self.start / (self.pareto_index - 1), inf)
         return np.asarray(self.between + np.where((self.pareto_index > 1) | (self.beyond > 1e-6), beyond, 0.0))
 
     def draw_excess(self, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
-        """Sample the sum of distances beyond the bound in each draw, of shape ``(draws,)``, in units of the column.
+        """Simulate the sum of the records' distances beyond the clipping bound, for the power law of each draw,
+        (draws,), in units of the column.
 
         Args:
             generator: For simulation over public numbers alone.
@@ -191,13 +195,16 @@ class PowerLaw(NamedTuple):
 
 
 def _draw_sums(expected: FloatArray, index: FloatArray, generator: np.random.Generator, tuning: Tuning) -> FloatArray:
-    """Sample, for each draw, the sum of Pareto excesses over 1 of a Poisson number of records; shape ``(draws,)``.
+    """Simulate, for each draw, the sum of the excesses over 1 of a Poisson number of Pareto variables.
 
     Args:
         expected: Expected number of records of each draw, (draws,).
         index: Exponent of the Pareto distribution of each draw, (draws,).
         generator: For simulation over public numbers alone.
         tuning: More records than `excess_draws` per draw are not simulated one by one, but scaled.
+
+    Returns:
+        Sums, (draws,).
     """
     scale = np.maximum(expected / tuning.excess_draws, 1.0)
     records: IntArray = generator.poisson(expected / scale)

@@ -106,7 +106,7 @@ def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.r
     """Simulate releases of two samples under the null hypothesis: both come from their pooled estimated distribution.
 
     It is a parametric bootstrap: samples of the estimated sizes are drawn and the noise of each release is added. So no
-    theory of the statistic is needed that would account for noise, ties and their places on the grid.
+    theory is needed for how noise, ties and the grid affect the statistic.
 
     A share below an edge that is computed from noisy counts has the error ``(e - F * E) / n``, where e is the noise
     below the edge, E the noise of the total, F the true share and n the noisy total. The simulation adds exactly this
@@ -127,7 +127,8 @@ def simulate_null(first: ReleasedSample, second: ReleasedSample, generator: np.r
 
 
 def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """Return `kolmogorov_smirnov_statistic` with its p-value under draws of `simulate_null`.
+    """Test whether two samples have one distribution, by Kolmogorov and Smirnov: statistic and p-value, from draws of
+    `simulate_null`.
 
     Args:
         first: Released counts of one sample.
@@ -139,7 +140,8 @@ def kolmogorov_smirnov(first: ReleasedSample, second: ReleasedSample, null: Null
 
 
 def mann_whitney(first: ReleasedSample, second: ReleasedSample, null: NullDraws) -> TwoSampleTest:
-    """Return `mann_whitney_statistic` with its two-sided p-value under draws of `simulate_null`.
+    """Test whether values of one sample tend to be larger, by Mann and Whitney: statistic and two-sided p-value, from
+    draws of `simulate_null`.
 
     Args:
         first: Released counts of one sample.
@@ -165,7 +167,11 @@ def _simulate_release(sample: ReleasedSample, probabilities: FloatArray, generat
 
 
 def _shares_below(cells: FloatArray) -> FloatArray:
-    """Return the share of records below the upper edge of each cell: (..., cells) to (..., cells)."""
+    """Return the share of records below the upper edge of each cell, from counts of cells; both (..., cells).
+
+    Args:
+        cells: Counts of cells, which may be below zero.
+    """
     return np.asarray(np.cumsum(cells, axis=-1) / _total(cells)[..., None])
 
 

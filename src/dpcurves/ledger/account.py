@@ -42,7 +42,11 @@ DELTA = "; delta "
 
 
 def join_delta(text: str, delta: Fraction) -> str:
-    """Append the delta of a loss to a text of a ledger, if there is one.
+    """Append the delta of a loss, if there is one, to the text that a ledger stores for it.
+
+    Args:
+        text: Epsilon or rho as text.
+        delta: Delta of the loss; 0 for none.
 
     >>> join_delta("epsilon", Fraction(1, 1000)), join_delta("1/2", Fraction(0))
     ('epsilon; delta 1/1000', '1/2')
@@ -51,7 +55,10 @@ def join_delta(text: str, delta: Fraction) -> str:
 
 
 def split_delta(text: str) -> tuple[str, Fraction]:
-    """Split a text of `join_delta` into the text and the delta.
+    """Split the stored text of a loss, as `join_delta` wrote it, into the text of epsilon or rho and the delta.
+
+    Args:
+        text: The stored text.
 
     >>> split_delta("epsilon; delta 1/1000"), split_delta("1/2")
     (('epsilon', Fraction(1, 1000)), ('1/2', Fraction(0, 1)))
@@ -74,11 +81,19 @@ class Currency(Enum):
 
     @classmethod
     def from_loss(cls, cap: PrivacyLoss) -> Currency:
-        """Return epsilon for a pure cap and rho for a cap of zero-concentrated differential privacy."""
+        """Return the currency of a budget cap: epsilon for a pure cap, rho for one of zero-concentrated differential
+        privacy.
+
+        Args:
+            cap: Largest total loss of a dataset.
+        """
         return cls.EPSILON if cap.is_pure else cls.RHO
 
     def price(self, loss: PrivacyLoss) -> Amount:
-        """Return the price of `loss`, rounded up to a whole billionth.
+        """Return the price of a question's loss in this currency, rounded up to a whole billionth.
+
+        Args:
+            loss: Loss of the question.
 
         Raises:
             ValueError: the loss is zero, or it has no epsilon and the currency is epsilon.
@@ -94,13 +109,21 @@ class Currency(Enum):
         return Amount(self, ceil(exact * BILLION))
 
     def limit(self, cap: PrivacyLoss) -> Amount:
-        """Return the amount of `cap` in this currency, rounded down to a whole billionth, so that a cap is never
-        exceeded; 0 if the cap is a rho and the currency epsilon.
+        """Return a budget cap as an amount of this currency, rounded down to a whole billionth, so that the cap is
+        never exceeded.
+
+        It is 0 if the cap is a rho and the currency epsilon.
+
+        Args:
+            cap: Largest total loss.
         """
         return Amount(self, floor((self._measure(cap) or Fraction(0)) * BILLION))
 
     def smallest_cap(self, loss: PrivacyLoss) -> PrivacyLoss:
-        """Return the smallest cap that pays for `loss`.
+        """Return the smallest budget cap, in whole billionths, that pays for `loss`.
+
+        Args:
+            loss: Loss of a question.
 
         >>> Currency.EPSILON.smallest_cap(PrivacyLoss.pure("1/3")).epsilon
         Fraction(166666667, 500000000)
@@ -110,12 +133,19 @@ class Currency(Enum):
     def to_loss(self, exact: Fraction) -> PrivacyLoss:
         """Return the privacy loss of an exact amount of this currency: a pure loss for epsilon, a zero-concentrated one
         for rho.
+
+        Args:
+            exact: The amount, in units of epsilon or rho.
         """
         return PrivacyLoss.pure(exact) if self is Currency.EPSILON else PrivacyLoss.zcdp(exact)
 
     @classmethod
     def require_countable(cls, loss: PrivacyLoss, text: object) -> PrivacyLoss:
-        """Return the loss if a ledger can hold it as a cap. `text` is the loss as the caller wrote it, for the error.
+        """Return a loss that is to be a budget cap, after a check that a ledger can store so small or large an amount.
+
+        Args:
+            loss: The loss.
+            text: The loss as the caller wrote it, for the error.
 
         Raises:
             ValueError: the loss is below 1e-9 or above 1e9.
@@ -126,9 +156,12 @@ class Currency(Enum):
         return loss
 
     def _measure(self, loss: PrivacyLoss) -> Fraction | None:
-        """Return the loss as an exact amount of this currency; None if the currency is epsilon and the loss has none.
+        """Return the exact amount of a loss in this currency; None if the currency is epsilon and the loss has none.
 
         A pure loss in rho is at least epsilon**2 / 2, as for a single release.
+
+        Args:
+            loss: Any loss.
         """
         if self is Currency.EPSILON or loss.epsilon is None:
             return loss.epsilon if self is Currency.EPSILON else loss.rho
@@ -148,12 +181,12 @@ class Amount:
 
     @property
     def exact(self) -> Fraction:
-        """Return the amount in units of epsilon or rho, as an exact fraction."""
+        """The amount in units of epsilon or rho, as an exact fraction."""
         return Fraction(self.billionths, BILLION)
 
     @property
     def digits(self) -> str:
-        """Return the amount as an exact decimal, without its currency."""
+        """The amount as an exact decimal text, without its currency."""
         return f"{Decimal(self.billionths).scaleb(-9).normalize():f}"
 
     def __str__(self) -> str:
@@ -204,6 +237,12 @@ class QuestionBudget:
     """
 
     def __init__(self, grant: Grant, *, charged_by_round: bool = False) -> None:
+        """Start to divide the loss of a grant (charge) among the steps of its question.
+
+        Args:
+            grant: Proof of the charge.
+            charged_by_round: Whether losses are rounded as by a ledger that charges each round.
+        """
         self.grant = grant
         self.charged_by_round = charged_by_round
         self.remaining = Fraction(1)
@@ -211,7 +250,8 @@ class QuestionBudget:
 
     @classmethod
     def for_planning(cls, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
-        """Return a budget without a charge, to compute the cost of a question. No ledger knows its grant.
+        """Return a budget that no ledger charged, for planning a question: it only adds up what the question would
+        cost.
 
         Args:
             loss: Loss of the whole question.
@@ -221,7 +261,7 @@ class QuestionBudget:
 
     @classmethod
     def from_external_charge(cls, request: str, loss: PrivacyLoss, *, charged_by_round: bool = False) -> QuestionBudget:
-        """Return a budget that other parties charged in their ledgers, for analysts who hold no data.
+        """Return a budget that other parties charged in their own ledgers, for analysts who hold no data and no ledger.
 
         Args:
             request: Request id of the charge.
@@ -231,10 +271,11 @@ class QuestionBudget:
         return cls(Grant(request, loss, "elsewhere", 0), charged_by_round=charged_by_round)
 
     def pay(self, item: Hashable, fraction: Fraction) -> Allotment:
-        """Pay for one step of a question from its charged loss; a step that was paid for gets its earlier payment.
+        """Pay for one step of a question out of the loss that was charged for it; a step that was paid for gets its
+        earlier payment.
 
         Args:
-            item: The paid item, such as a query.
+            item: What is paid for, such as a query; equal items are paid once.
             fraction: Fraction of the charged loss, above 0.
 
         Returns:
@@ -251,7 +292,8 @@ class QuestionBudget:
         if item not in self._paid and not 0 < fraction <= self.remaining:
             raise InvalidArgument(
                 "budget_fraction",
-                f"a step needs fraction {fraction} of its question; {self.remaining} is left: plan smaller fractions",
+                f"a step needs fraction {fraction} of its question's loss; {self.remaining} is left: plan"
+                " smaller fractions",
             )
 
         # Only a step that selects partitions spends the delta; all other steps are pure.
@@ -277,7 +319,12 @@ class QuestionBudget:
         return allotment
 
     def _round_fraction(self, fraction: Fraction) -> Fraction:
-        """Return the largest fraction, at most `fraction`, whose loss is a whole number of billionths."""
+        """Round a budget fraction down so that its loss is a whole number of billionths, which a ledger can charge;
+        fractions of tiny losses stay.
+
+        Args:
+            fraction: Fraction of the charged loss.
+        """
         loss = self.grant.loss
         exact = loss.rho if loss.epsilon is None else loss.epsilon
         billionths = floor(exact * fraction * BILLION)
@@ -292,6 +339,10 @@ LONGEST_ACCOUNT_NAME = 200
 def require_name(argument: str, name: str) -> None:
     """Refuse a name that is empty, too long or not printable (PostgreSQL cannot store every character).
 
+    Args:
+        argument: Name of the argument, for the message.
+        name: The name.
+
     Raises:
         ValueError: names the argument.
     """
@@ -304,6 +355,10 @@ def require_name(argument: str, name: str) -> None:
 def require_text(argument: str, text: str) -> None:
     """Refuse a text that is empty or that some databases cannot store.
 
+    Args:
+        argument: Name of the argument, for the message.
+        text: The text.
+
     Raises:
         ValueError: names the argument.
     """
@@ -313,6 +368,10 @@ def require_text(argument: str, text: str) -> None:
 
 def require_digest(argument: str, text: str) -> None:
     """Refuse a text that is not a hash in hexadecimal.
+
+    Args:
+        argument: Name of the argument, for the message.
+        text: The text.
 
     Raises:
         ValueError: names the argument.
@@ -359,12 +418,12 @@ class Account:
 
     @property
     def currency(self) -> Currency:
-        """Return the currency that all losses of the account are counted in: epsilon for a pure cap, else rho."""
+        """Currency that all losses of the account are counted in: epsilon if its cap is pure, else rho."""
         return Currency.from_loss(self.cap)
 
     @property
     def limit(self) -> Amount:
-        """Return the cap as an amount in the account's currency, rounded down to a whole billionth."""
+        """Cap of the account as an amount in its currency, rounded down to a whole billionth."""
         return self.currency.limit(self.cap)
 
     def require_same(self, other: Account) -> None:
@@ -402,9 +461,7 @@ class Account:
             )
 
     def _facts(self) -> dict[str, str]:
-        """Return the terms that must be equal for the same dataset, as text by the name of the argument that states
-        each.
-        """
+        """Return the account's terms that a repeated `create` must match, as texts by the argument that states each."""
         return {
             "adjacency": self.neighbours.value,
             "unit": repr(self.unit.column) if self.unit.column else "each record",
@@ -462,6 +519,9 @@ class Allowance:
     def limit(self, account: Account) -> Amount:
         """Return the allowance as an amount in the account's currency, rounded down to a whole billionth.
 
+        Args:
+            account: Account whose cap the allowance limits.
+
         Raises:
             ValueError: the loss has no amount in that currency, or less than 1e-9.
         """
@@ -488,7 +548,8 @@ class Member:
         require_name("analyst", self.analyst)
 
     def request(self, dataset: str, loss: PrivacyLoss, binding: str) -> str:
-        """Return the request id of a project's question. It is equal for all analysts of the project.
+        """Return the request id of a question asked by a project. It is equal for all analysts of the project, so the
+        question is paid once.
 
         Args:
             dataset: Dataset whose budget pays.

@@ -55,36 +55,39 @@ class Spending(ABC):
 
         @property
         def limit(self) -> accounts.Amount:
-            """Total that may be spent."""
+            """Largest amount that may be spent in total: the cap of an account, or the allowance of a project or
+            analyst.
+            """
             ...
 
         @property
         def spent(self) -> accounts.Amount:
-            """The amount spent so far."""
+            """Amount spent so far, in the account's currency."""
             ...
 
     @property
     @abstractmethod
     def owner(self) -> Owner:
-        """Return the names that identify the owner: a dataset, or a dataset, a project and an analyst."""
+        """Names that identify whose budget this is: a dataset, or a dataset, a project and an analyst."""
 
     @property
     @abstractmethod
     def mismatch_message(self) -> str:
-        """Return the error text for a spent amount that differs from the sum of payments."""
+        """Error text for a spent amount that differs from the sum of its payments."""
 
     @property
     def owner_suffix(self) -> str:
-        """Return the text that names the owner behind a remaining amount; empty for an account."""
+        """Return the text that names whose budget a remaining amount is; empty for the account of a dataset."""
         return ""
 
     @property
     def remaining(self) -> accounts.Amount:
-        """Return limit minus spent. An allowance can be spent only as far as the cap of the account allows."""
+        """Amount that may still be spent: limit minus spent. An allowance is also limited by the account's cap."""
         return accounts.Amount(self.spent.currency, self.limit.billionths - self.spent.billionths)
 
     def with_charge(self, price: accounts.Amount, purpose: str) -> Self:
-        """Return the balance after a charge. Nothing is written.
+        """Compute the balance after a charge, and refuse a charge that exceeds the remaining amount. Nothing is
+        written.
 
         Args:
             price: Amount of the charge.
@@ -113,7 +116,7 @@ class Spending(ABC):
 
 @lru_cache(maxsize=8)
 def _select_sum(table: Table, names: tuple[str, ...]) -> Select[Any]:
-    """Return the SQL statement for the sum of all amounts of one owner.
+    """Return the SQL statement that adds up all payments of one owner, to compare with the spent amount.
 
     Args:
         table: Table of payments.
@@ -124,7 +127,7 @@ def _select_sum(table: Table, names: tuple[str, ...]) -> Select[Any]:
 
 
 def write_spent(chain: Chain, balance: Spending) -> None:
-    """Store the spent amount of a balance, with a new seal (keyed hash), in the last row of its owner.
+    """Store the spent amount of an account or allowance, with a new seal (keyed hash), in its owner's last row.
 
     Args:
         chain: Open writing transaction of the ledger.
@@ -140,14 +143,14 @@ def write_spent(chain: Chain, balance: Spending) -> None:
 
 @lru_cache(maxsize=4)
 def _update_last(table: Table, number: int) -> Update:
-    """Return the SQL statement that changes the last row of an owner.
+    """Return the SQL statement that updates the spent amount in the last row of an owner.
 
     SQLAlchemy would take a parameter with the name of a column for a new value, so the owner's parameters have a
     prefix.
 
     Args:
-        table: Table of the limits.
-        number: How many names identify an owner.
+        table: Table of accounts or allowances.
+        number: Number of names that identify an owner: 1 or 3.
     """
     conditions = [table.c[name] == bindparam(f"owner_{name}") for name in _COLUMNS[:number]]
     last_entry = select(table.c.entry).where(*conditions).order_by(table.c.entry.desc()).limit(1)
@@ -182,22 +185,22 @@ class Balance(Spending):
 
     @property
     def limit(self) -> accounts.Amount:
-        """Return the account's cap as an amount in its currency."""
+        """Cap of the account, as an amount in its currency."""
         return self.account.limit
 
     @property
     def owner(self) -> Owner:
-        """The name of the dataset alone, as a tuple."""
+        """Owner of the budget as a key of the ledger: the name of the dataset, as a tuple of one."""
         return (self.account.dataset,)
 
     @property
     def mismatch_message(self) -> str:
-        """The error text if the spent budget of the dataset is not the sum of its grants."""
+        """Error text for a dataset whose spent budget is not the sum of its grants."""
         return f"the spent budget of {self.account.dataset!r} is not the sum of its grants"
 
 
 def open_balance(chain: Chain, account: accounts.Account) -> None:
-    """Append the account of a dataset to the ledger, with nothing spent.
+    """Append the account of a dataset to the ledger, with nothing spent yet.
 
     Args:
         chain: Open writing transaction of the ledger.
@@ -217,7 +220,7 @@ def open_balance(chain: Chain, account: accounts.Account) -> None:
 
 
 def find_balance(chain: Chain, dataset: str) -> Balance | None:
-    """Return the balance of `dataset`, or None if it has no account.
+    """Return the balance (cap and spent budget) of a dataset, or None if it has no account.
 
     Args:
         chain: Chain of the ledger, inside a transaction.
@@ -264,7 +267,7 @@ def require_balance(chain: Chain, dataset: str) -> Balance:
 
 
 def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
-    """Return the balance from a row of the database.
+    """Return the balance of an account from its database row, after a check of its seal.
 
     Args:
         chain: Chain of the ledger, inside a transaction.
@@ -285,7 +288,11 @@ _TERMS = ("dataset", "neighbours", "unit_column", "unit_records", "currency", "c
 
 @lru_cache(maxsize=128)
 def _parse_account(terms: tuple[Any, ...]) -> accounts.Account:
-    """Return the terms of an account from its columns. They are cached, because each transaction reads them."""
+    """Parse the terms of an account from its database columns; cached, because each transaction reads them.
+
+    Args:
+        terms: Values of the columns, in order.
+    """
     dataset, neighbours, unit_column, unit_records, currency, cap = terms
     name, delta = accounts.split_delta(currency)
     limit = accounts.Currency(name).to_loss(Fraction(cap, accounts.BILLION)).with_delta(delta)
@@ -328,23 +335,26 @@ class AllowanceBalance(Spending):
 
     @property
     def owner(self) -> Owner:
-        """Dataset, project and analyst; `WHOLE_PROJECT` instead of the analyst for the project's allowance."""
+        """Owner of the allowance as a key of the ledger: dataset, project and analyst.
+
+        The project's own allowance has `WHOLE_PROJECT` instead of an analyst.
+        """
         return (self.dataset, self.project, accounts.WHOLE_PROJECT if self.analyst is None else self.analyst)
 
     @property
     def owner_label(self) -> str:
-        """Return the owner in words: the project, or the analyst in the project."""
+        """Owner of the allowance in words: the project, or the analyst in the project."""
         project = f"project {self.project!r}"
         return project if self.analyst is None else f"analyst {self.analyst!r} of {project}"
 
     @property
     def mismatch_message(self) -> str:
-        """The error text if the spent allowance is not the sum of its payments."""
+        """Error text for an allowance whose spent amount is not the sum of its payments."""
         return f"the spent allowance of {self.owner_label} in {self.dataset!r} is not the sum of its payments"
 
     @property
     def owner_suffix(self) -> str:
-        """The text " to ..." that names the project or analyst after a remaining amount."""
+        """Text " to ..." for messages, which names the project or analyst whose allowance a remaining amount is."""
         return f" to {self.owner_label}"
 
 
@@ -418,11 +428,11 @@ def require_allowances(
 
 
 def find_allowance(chain: Chain, allowance: accounts.Allowance) -> AllowanceBalance | None:
-    """Return the balance of the last allowance that was set for an owner; None if none was set.
+    """Return the current allowance of a project or analyst with its spent amount; None if none was set.
 
     Args:
         chain: Open transaction of the ledger.
-        allowance: An allowance of this dataset, project and analyst. Its amount is ignored.
+        allowance: Any allowance of this dataset, project and analyst; its amount is ignored.
     """
     owner = _owner(allowance)
     return _current_allowances(chain, select(ALLOWANCES).where(*_match_owner(ALLOWANCES, owner))).get(owner)
@@ -464,7 +474,11 @@ def set_allowance(chain: Chain, allowance: accounts.Allowance, rule: accounts.Al
 
 
 def _owner(allowance: accounts.Allowance) -> Owner:
-    """Return the owner of an allowance as stored in the ledger: dataset, project and analyst."""
+    """Return who owns an allowance, as a key of the ledger: dataset, project and analyst.
+
+    Args:
+        allowance: The allowance.
+    """
     return (allowance.dataset, allowance.project, allowance.analyst or accounts.WHOLE_PROJECT)
 
 
@@ -475,14 +489,15 @@ def _require_room(
     limit: accounts.Amount,
     rule: accounts.AllowanceRule,
 ) -> None:
-    """Refuse an allowance that does not fit its parent, its siblings or its parts.
+    """Refuse an allowance that exceeds its parent, together with its siblings, or is less than the allowances within
+    it.
 
     Args:
         account: Balance of the whole account.
         current: Balances of all allowances of the account.
         owner: Data set, project and analyst of the new allowance.
         limit: The new allowance.
-        rule: How allowances of parts relate to the whole.
+        rule: Whether allowances may exceed their parent in sum.
 
     Raises:
         InvalidArgument: names what the allowance does not fit, and what to set first.
@@ -512,7 +527,7 @@ def _require_parts(
     Args:
         allowances: Allowances in billionths.
         whole: Amount that contains them.
-        words: Name of its owner, for the message.
+        words: Description of the whole, for the message.
         rule: Whether the sum may exceed `whole`.
 
     Raises:
@@ -549,7 +564,7 @@ def _current_allowances(chain: Chain, query: Select[Any]) -> dict[Owner, Allowan
 
 
 def _parse_allowance(chain: Chain, row: RowMapping) -> AllowanceBalance:
-    """Return the allowance from a row of the database.
+    """Return the balance of an allowance from its database row, after a check of its seal.
 
     Args:
         chain: Chain of the ledger, inside a transaction.

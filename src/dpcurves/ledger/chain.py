@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 
 def publish_file(path: Path, write: Callable[[Path], object]) -> bool:
-    """Write a file under its final name, unless another process was first. Then the other file stays.
+    """Write a file completely before it appears under its final name, unless another process was first; then the other
+    file stays.
 
     Args:
         path: Final name.
@@ -68,8 +69,14 @@ def publish_file(path: Path, write: Callable[[Path], object]) -> bool:
 
 @contextmanager
 def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
-    """Yield a draft of the file at `path`, filled by `write` and flushed to disk. It is removed at the end, or, if this
-    process is killed, by the next writer in the folder.
+    """Yield a draft of a file, filled by `write` and flushed to disk, that can be renamed to `path` when it is
+    complete.
+
+    The draft is removed at the end or, if this process is killed, by the next writer in the folder.
+
+    Args:
+        path: Final path of the file.
+        write: Function that fills the draft, given its path.
 
     Raises:
         OSError: the folder accepts no file.
@@ -81,7 +88,7 @@ def write_draft(path: Path, write: Callable[[Path], object]) -> Iterator[Path]:
 
 
 def link_draft(draft: Path, path: Path) -> bool:
-    """Give a draft its final name, unless the name is taken. Return True if it got the name.
+    """Give a complete draft of a file its final name, unless the name is taken. Return True if it got the name.
 
     A link is made atomically and fails if the name is taken, so no process ever sees a partial file or two files.
 
@@ -99,13 +106,18 @@ def link_draft(draft: Path, path: Path) -> bool:
 
 
 def flush_names(folder: Path) -> None:
-    """Flush the names of a folder to disk, as far as the system can: a loss of power keeps them afterwards."""
+    """Flush the directory entries of a folder to disk, as far as the system can, so that new files survive a power
+    failure.
+
+    Args:
+        folder: The folder.
+    """
     if os.name == "posix":
         flush(folder, os.O_RDONLY)
 
 
 def flush(path: Path, mode: int) -> None:
-    """Flush a file or folder to disk, opened with this mode of `os.open`.
+    """Flush a file or folder to disk, so that it survives a power failure.
 
     Args:
         path: The file or folder.
@@ -123,7 +135,11 @@ VARIABLE = "DPCURVES_LEDGER_KEY"
 
 
 def make_tampering_error(finding: str) -> InvalidArgument:
-    """Return the error for a ledger that was changed without its key: the finding, and what to do next."""
+    """Return the error for a ledger that was changed without its key: the finding, and what to do next.
+
+    Args:
+        finding: What was found, as a sentence without a full stop.
+    """
     return InvalidArgument(
         "ledger", f"{finding}; ask nothing more of this ledger, and have its keeper compare it with the last backup"
     )
@@ -152,6 +168,11 @@ class Key:
     __slots__ = ("_mac", "_secret", "identity")
 
     def __init__(self, secret: bytes) -> None:
+        """Hold the secret that seals the entries of a ledger.
+
+        Args:
+            secret: At least 32 bytes.
+        """
         if len(secret) < KEY_BYTES:
             raise InvalidArgument(
                 "key",
@@ -169,7 +190,11 @@ class Key:
 
     @classmethod
     def from_hex(cls, text: str, location: str) -> Key:
-        """Parse the hexadecimal key found at `location`, a name for the error message.
+        """Parse a hexadecimal key.
+
+        Args:
+            text: 64 or more hexadecimal digits.
+            location: Where the key was found, for the error message.
 
         Raises:
             ValueError: the text is not a key. The message does not show it.
@@ -181,7 +206,11 @@ class Key:
         raise InvalidArgument("key", rule)
 
     def seal(self, *values: SealedValue) -> str:
-        """Return a message authentication code of the values, their order and their types, in hexadecimal digits."""
+        """Return a message authentication code of the values, their order and their types, in hexadecimal digits.
+
+        Args:
+            values: Values to authenticate, in order.
+        """
         # The JSON is injective: different lists of values give different messages, even if types were edited.
         mac = self._mac.copy()
         mac.update(_encode_values(values).encode())
@@ -190,15 +219,25 @@ class Key:
     def derive_dataset_key(self, dataset: str) -> bytes:
         """Return a key of 32 bytes for one dataset, which reveals nothing about this key or the keys of other
         datasets.
+
+        Args:
+            dataset: Name of the dataset.
         """
         return bytes.fromhex(self.seal("key of dataset", dataset))
 
     def encrypt(self, secret: bytes) -> str:
-        """Return `secret` encrypted and authenticated with Fernet, under a key derived from this key."""
+        """Return `secret` encrypted and authenticated with Fernet, under a key derived from this key.
+
+        Args:
+            secret: Bytes to encrypt.
+        """
         return self._cipher().encrypt(secret).decode()
 
     def decrypt(self, token: object) -> bytes:
-        """Decrypt a token of `encrypt`.
+        """Decrypt a secret, such as the state of a stream, that `encrypt` encrypted.
+
+        Args:
+            token: Text that `encrypt` returned.
 
         Raises:
             ValueError: the token was changed, or made under another key.
@@ -212,14 +251,21 @@ class Key:
         raise make_tampering_error("the state of a stream was changed without the key")
 
     def is_valid_seal(self, seal: object, *values: SealedValue) -> bool:
-        """Return True if `seal` is the seal of these values under this key."""
+        """Return True if `seal` is the message authentication code of these values under this key.
+
+        Args:
+            seal: Stored seal.
+            values: The values, in order.
+        """
         return isinstance(seal, str) and hmac.compare_digest(seal.encode(errors="replace"), self.seal(*values).encode())
 
     def __repr__(self) -> str:
         return "Key(...)"
 
     def _cipher(self) -> Fernet:
-        """Return the Fernet cipher of stream states, under a key that HKDF-SHA256 derives from the secret."""
+        """Return the Fernet cipher for secrets such as stream states, under a key that HKDF-SHA256 derives from the
+        ledger's key.
+        """
         from cryptography.fernet import Fernet
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -229,7 +275,7 @@ class Key:
 
 
 def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
-    """Return the argument `key`, else the key in the environment, else the result of `load_key`.
+    """Find the key of a ledger: the argument `key`, else the environment variable, else the result of `load_key`.
 
     Args:
         key: The key, if the caller has it.
@@ -264,7 +310,7 @@ UNUSED = "no ledger was opened under this key yet"
 
 
 def is_key_unused(path: Path) -> bool:
-    """Return True if a key file states that no ledger was opened under it yet.
+    """Return True if a key file says that no ledger was opened under it yet, so that it may get a new ledger.
 
     Args:
         path: Path of the key file; False if it cannot be read.
@@ -276,7 +322,7 @@ def is_key_unused(path: Path) -> bool:
 
 
 def mark_key_used(path: Path) -> None:
-    """Remove the line `UNUSED` from a key file, durably.
+    """Remove the line `UNUSED` from a key file, durably, when a ledger is opened under the key.
 
     Args:
         path: Path of the key file.
@@ -553,11 +599,19 @@ class Database:
     write_lock: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def run_read(self, work: Callable[[sql.Connection], Result]) -> Result:
-        """Call `work` in a read transaction, which sees one snapshot of the database, and return its result."""
+        """Call `work` in a read transaction, which sees one snapshot of the database, and return its result.
+
+        Args:
+            work: Function of the open connection.
+        """
         return self._run_transaction(self.read_engine, work, nullcontext)
 
     def run_write(self, work: Callable[[sql.Connection], Result]) -> Result:
-        """Call `work` in one write transaction, which is durable on return or without effect, and return its result."""
+        """Call `work` in one write transaction, which is durable on return or without effect, and return its result.
+
+        Args:
+            work: Function of the open connection.
+        """
         return self._run_transaction(self.write_engine, work, self.write_lock)
 
     def _run_transaction(
@@ -566,7 +620,8 @@ class Database:
         work: Callable[[sql.Connection], Result],
         lock: Callable[[], AbstractContextManager[object]],
     ) -> Result:
-        """Return the result of `work` in one transaction.
+        """Run a function in one transaction of the database; commit at its end, or roll back after an error. Return its
+        result.
 
         Args:
             engine: SQLAlchemy engine that connects to the database.
@@ -595,16 +650,18 @@ class LedgerBusy(InvalidArgument):
 
 
 def get_wait_seconds() -> float:
-    """Return the seconds that a transaction waits for the lock of a writer: `WAIT_SECONDS` unless limited."""
+    """Return how many seconds a transaction waits for a writer's lock: `WAIT_SECONDS` unless `limit_wait` set a
+    limit.
+    """
     return _WAIT.get()
 
 
 @contextmanager
 def limit_wait(seconds: float) -> Iterator[None]:
-    """Let transactions that begin in this context wait so long for a writer's lock.
+    """Limit how long transactions that begin in this context wait for a writer's lock.
 
     Args:
-        seconds: Seconds, such as those that somebody waits for a page.
+        seconds: Limit in seconds, such as the time a user waits for a page.
     """
     token = _WAIT.set(seconds)
     try:
@@ -629,7 +686,7 @@ def acquire_lock(connection: sql.Connection, name: str) -> None:
 
 
 def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
-    """Create the missing tables. The lock prevents two processes from creating them at once.
+    """Create the missing tables under a lock, so that two processes do not create them at once.
 
     Args:
         connection: Connection inside the transaction.
@@ -656,7 +713,12 @@ def has_tables(connection: sql.Connection, tables: sql.MetaData) -> bool:
 
 
 def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
-    """Return the message for an error of the database, by its code; `default_message` for unknown codes."""
+    """Return the message for a database error, chosen by its error code; `default_message` for unknown codes.
+
+    Args:
+        error: Error of SQLAlchemy.
+        default_message: Message without detail.
+    """
     if isinstance(error, PoolTimeout):
         return _BUSY
     cause = getattr(error, "orig", None)
@@ -681,7 +743,8 @@ class FileConnection(sqlite3.Connection):
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Return the identity (device, inode) of the file at a path, or None if there is no file.
+    """Return what identifies the file at a path (device and inode), to notice that it was replaced; None if there is no
+    file.
 
     Args:
         path: Path of the file; symbolic links are followed.
@@ -694,17 +757,25 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
-    """Return the engine of a SQLite file, changed so that a connection is reopened if the file was moved away: charges
-    on a moved file would be lost.
+    """Make an engine of a SQLite file reopen its connection if the file was moved away, because charges on a moved file
+    would be lost.
 
     Args:
         engine: SQLAlchemy engine of the file.
         path: Path at which the file must be.
+
+    Returns:
+        The same engine.
     """
 
     @sql.event.listens_for(engine, "checkout")
     def _require_file(connection: FileConnection, *_: object) -> None:
-        """Discard a pooled connection whose file is no longer at the path, so that the pool opens the path again."""
+        """Discard a pooled connection whose database file is no longer at the path, so that the pool opens the path
+        again.
+
+        Args:
+            connection: Connection that the pool is about to hand out.
+        """
         if connection.file != file_identity(path):
             raise DisconnectionError  # the pool opens the path again, or the error is reported
 
@@ -712,7 +783,11 @@ def require_same_file(engine: sql.Engine, path: Path) -> sql.Engine:
 
 
 def close_when_unused(database: Database) -> Database:
-    """Close the connections when the database object is no longer used. Forked processes do not inherit them."""
+    """Close the connections of a database when its object is garbage-collected; forked processes do not inherit them.
+
+    Args:
+        database: The database, which is returned.
+    """
     for engine in (database.read_engine, database.write_engine):
         weakref.finalize(database, engine.dispose)
         if hasattr(os, "register_at_fork"):
@@ -721,7 +796,8 @@ def close_when_unused(database: Database) -> Database:
 
 
 def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
-    """Drop connections without closing them: closing in a child process would end them in the parent, too.
+    """Drop the connections in a forked child process without closing them, because closing would end them in the
+    parent, too.
 
     Args:
         engine: Weak reference to the engine; nothing happens if it is gone.
@@ -760,18 +836,26 @@ class Book:
 
     @classmethod
     def from_key(cls, key: Key) -> Book:
-        """Return the book of a new ledger: a random name, no entries, the identifier of this key."""
+        """Return the header (book) of a new ledger: a random name, no entries, and an identifier of this key.
+
+        Args:
+            key: Key of the new ledger.
+        """
         name = secrets.token_hex(16)
         return cls(SCHEMA_VERSION, name, key.identity, entries=0, head=key.seal("beginning", name))
 
     def beginning(self, key: Key) -> str:
-        """Return the seal that the first entry takes as its predecessor's; it depends on the key and the ledger's
-        name.
+        """Return the seal that stands for the predecessor of the first entry of the hash chain.
+
+        It depends on the key and the ledger's name.
+
+        Args:
+            key: Key of the ledger.
         """
         return key.seal("beginning", self.name)
 
     def fields(self) -> dict[str, SealedValue]:
-        """Return the columns of the book's row except its seal, by name.
+        """Return the columns of the ledger's header row (book), except its seal, by name.
 
         Returns:
             Values by column name.
@@ -779,7 +863,7 @@ class Book:
         return {name: getattr(self, name) for name in self.__slots__}  # `asdict` copies deeply, in each transaction
 
     def write(self, connection: sql.Connection, key: Key) -> None:
-        """Overwrite the stored book with this book and its seal.
+        """Overwrite the ledger's stored header row with this one and its seal, after entries were appended.
 
         Args:
             connection: Connection inside the transaction.
@@ -789,7 +873,7 @@ class Book:
         connection.execute(_WRITE_BOOK, {**fields, "seal": key.seal("book", *fields.values())})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
-        """Create the tables of a ledger and store this book, with its seal, as the first one.
+        """Create the tables of a ledger and store its first header row (book) with its seal.
 
         Args:
             connection: Connection inside the transaction.
@@ -802,7 +886,7 @@ class Book:
 
 
 def read_book(connection: sql.Connection, key: Key, *, lock: bool = False) -> Book:
-    """Return the ledger's book as it is stored: the sealed head of the hash chain.
+    """Return the ledger's header row (book), which states the head of the hash chain, after a check of its seal.
 
     Args:
         connection: Connection inside the transaction.
@@ -816,30 +900,29 @@ def read_book(connection: sql.Connection, key: Key, *, lock: bool = False) -> Bo
     # BEGIN IMMEDIATE has locked the file already.
     rows = connection.execute(_LOCK_BOOK if lock else _READ_BOOK).mappings().all()
     if len(rows) != 1:
-        raise make_tampering_error(f"the book has {len(rows)} rows, not one: it was changed without the key")
+        raise make_tampering_error(f"the ledger's header has {len(rows)} rows, not one: it was changed without the key")
     (row,) = rows
     book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
     if book.key != key.identity:
         raise InvalidArgument(
             "key",
-            "this is not the key of this ledger, or the ledger's book was changed without the"
-            " key;"
-            " give the key that the ledger was created with",
+            "this is not the key of this ledger, or the ledger's header was changed without the key; give the key"
+            " that the ledger was created with",
         )
     if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.fields().values()):
-        raise make_tampering_error("the book was changed without the key")
+        raise make_tampering_error("the ledger's header was changed without the key")
     return book
 
 
 def read_known_book(connection: sql.Connection, key: Key) -> Book:
-    """Return the book of a ledger that is opened. Its schema version is checked before its columns are read.
+    """Return the header row (book) of a ledger that is being opened, after a check of its schema version.
 
     Args:
         connection: Connection inside the transaction.
         key: Key of the ledger.
 
     Raises:
-        ValueError: the ledger has an unknown schema version, named with the known one; or as of `read_book`.
+        ValueError: as of `require_version` and `read_book`.
     """
     version = connection.execute(_READ_VERSION).scalars().first()
     if version not in (None, SCHEMA_VERSION):
@@ -853,7 +936,7 @@ def read_known_book(connection: sql.Connection, key: Key) -> Book:
 
 @lru_cache(maxsize=2)
 def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
-    """Return the statements that create missing tables and indexes, compiled once per process.
+    """Return the SQL statements that create missing tables and indexes, compiled once per process.
 
     Args:
         dialect: Dialect of SQL of the database.
@@ -876,7 +959,7 @@ def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def _select_by_columns(table: sql.Table, names: tuple[str, ...]) -> sql.Select[Any]:
-    """Return the statement for the first row whose columns equal parameters of their names.
+    """Return the SQL statement that selects the first row whose columns equal parameters of the same names.
 
     Each statement is made once per process: making one takes as long as running it.
 
@@ -889,13 +972,17 @@ def _select_by_columns(table: sql.Table, names: tuple[str, ...]) -> sql.Select[A
 
 @lru_cache(maxsize=16)
 def _insert_into(table: sql.Table) -> sql.Insert:
-    """Return the statement that inserts rows into a table."""
+    """Return the SQL statement that inserts rows into a table, made once per table.
+
+    Args:
+        table: Table of entries.
+    """
     return sql.insert(table)
 
 
 @lru_cache(maxsize=16)
 def _content_columns(table: sql.Table) -> tuple[str, ...]:
-    """Return the names of the columns that the seal of an entry covers.
+    """Return the names of the columns of an entry that its seal authenticates.
 
     Args:
         table: Table of entries.
@@ -916,11 +1003,11 @@ class Chain:
 
     @property
     def beginning(self) -> str:
-        """Return the initial seal of the chain, which the first entry stores as its predecessor's seal."""
+        """Seal that the first entry of the hash chain stores in place of a predecessor's seal."""
         return self.book.beginning(self._key)
 
     def append(self, table: sql.Table, **row: SealedValue) -> int:
-        """Append an entry and update the book. Returns the entry number.
+        """Append an entry to the hash chain and update the ledger's header row. Returns the entry number.
 
         Args:
             table: Table of the entry.
@@ -930,7 +1017,7 @@ class Chain:
         return self.book.entries
 
     def append_all(self, table: sql.Table, rows: Sequence[Mapping[str, SealedValue]]) -> None:
-        """Append at least one entry, in order, and update the book.
+        """Append several entries to the hash chain, at least one and in order, and update the ledger's header row.
 
         Args:
             table: Table of the entries.
@@ -955,7 +1042,7 @@ class Chain:
         return self._key.is_valid_seal(entry["mac"], *self._list_sealed_values(table, entry))
 
     def require_sealed(self, table: sql.Table, entry: sql.RowMapping) -> None:
-        """Require that an entry has a valid seal under this ledger's key.
+        """Check that an entry has a valid seal under this ledger's key, that is, was not changed.
 
         Args:
             table: Table of the entry.
@@ -1012,11 +1099,17 @@ class Chain:
         return row
 
     def seal_spent(self, owner: tuple[str, ...], spent: int) -> str:
-        """Return the seal of a spent amount. The owner is a dataset for an account, three names for an allowance."""
+        """Return the seal (message authentication code) of a spent amount.
+
+        Args:
+            owner: Dataset for an account; dataset, project and analyst for an allowance.
+            spent: The amount, in billionths.
+        """
         return self._key.seal(*self._list_spending_values(owner, spent))
 
     def has_valid_spending(self, owner: tuple[str, ...], row: sql.RowMapping) -> bool:
-        """Return True if the seal matches the spent amount of an account or an allowance.
+        """Return True if the spent amount of an account or allowance has a valid seal, that is, was not changed without
+        the key.
 
         Args:
             owner: Dataset, or dataset, project and analyst.
@@ -1025,17 +1118,30 @@ class Chain:
         return self._key.is_valid_seal(row["seal"], *self._list_spending_values(owner, row["spent"]))
 
     def _list_spending_values(self, owner: tuple[str, ...], spent: int) -> tuple[SealedValue, ...]:
-        """Return the values that the seal of a spent amount covers: kind, ledger, owner and amount in billionths."""
+        """Return the values that the seal of a spent amount authenticates: kind of owner, ledger, owner and amount.
+
+        Args:
+            owner: Dataset for an account; dataset, project and analyst for an allowance.
+            spent: The amount, in billionths.
+        """
         return ("spent" if len(owner) == 1 else "spent of allowance", self.book.name, *owner, spent)
 
     def encrypt(self, secret: bytes) -> str:
-        """Encrypt with the ledger's key, and return a text token for `decrypt`. The chain is not changed: this is for
-        secrets that change (the state of a stream), which are stored outside it.
+        """Encrypt a secret that may be overwritten, such as the state of a stream, with the ledger's key; return a text
+        token for `decrypt`.
+
+        Such secrets are stored outside the hash chain, which is not changed.
+
+        Args:
+            secret: Bytes to encrypt.
         """
         return self._key.encrypt(secret)
 
     def decrypt(self, token: object) -> bytes:
-        """Return the secret of a token of `encrypt`.
+        """Decrypt a secret, such as the state of a stream, that `encrypt` encrypted with the ledger's key.
+
+        Args:
+            token: Text that `encrypt` returned.
 
         Raises:
             InvalidArgument: the token was changed without the key.
@@ -1045,7 +1151,12 @@ class Chain:
     def _list_sealed_values(
         self, table: sql.Table, entry: Mapping[str, SealedValue] | sql.RowMapping
     ) -> tuple[SealedValue, ...]:
-        """Return the values that the seal of an entry covers: table, ledger, seal of the previous entry, and
-        content."""
+        """Return the values that the seal of an entry authenticates: table, ledger, seal of the previous entry, and
+        content.
+
+        Args:
+            table: Table of the entry.
+            entry: The entry, by column.
+        """
         content = [entry[name] for name in _content_columns(table)]
         return (table.name, self.book.name, entry["previous"], *content)

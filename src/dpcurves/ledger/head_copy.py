@@ -38,9 +38,9 @@ RESTORED = "put back an older copy of the ledger"
 
 
 def find_folder() -> Path | None:
-    """Return the folder of heads, or None if heads are not stored.
+    """Return the folder in which copies of ledgers' heads are kept, or None if none are kept.
 
-    It is named by the environment variable, or lies in the state folder of the user.
+    An environment variable names it; else it is in the user's state folder.
     """
     text = os.environ.get(VARIABLE)
     if text == "off":
@@ -96,8 +96,7 @@ class HeadCopy:
         )
 
     def store(self, book: Book) -> None:
-        """Store the head of a ledger, unless a later one is stored. Failures are ignored, because the ledger itself is
-        complete.
+        """Store a copy of the ledger's head, outside the database, unless a later one is stored; failures are ignored.
 
         Args:
             book: The ledger's name, number of entries and last seal.
@@ -108,7 +107,7 @@ class HeadCopy:
                 self.overwrite(book)
 
     def overwrite(self, book: Book) -> None:
-        """Store the head of a ledger in place of any stored one, so that it survives a loss of power.
+        """Store a copy of the ledger's head in place of any stored one, so that it survives a power failure.
 
         Args:
             book: The ledger's name, number of entries and last seal.
@@ -126,7 +125,7 @@ class HeadCopy:
         flush_names(self._folder)
 
     def _read(self, book: Book) -> tuple[int, str] | None:
-        """Return the stored head of a ledger: its number of entries, and the seal of the last one.
+        """Return the stored copy of a ledger's head: its number of entries, and the seal of the last one.
 
         Args:
             book: The ledger, whose name decides the file.
@@ -144,10 +143,10 @@ class HeadCopy:
 
     @staticmethod
     def _path(book: Book, folder: Path) -> Path:
-        """Return the path of the file that holds the head of a ledger, whether or not the file exists.
+        """Return the path of the file in which a copy of the ledger's head is kept, whether or not the file exists.
 
         Args:
-            book: Name and head of the ledger.
+            book: Header of the ledger, with its name.
             folder: Folder of all heads.
         """
         return _find_file(book.name, folder)

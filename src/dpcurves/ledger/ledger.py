@@ -163,18 +163,21 @@ class Ledger:
 
     @property
     def database(self) -> Database:
-        """Return the ledger's database, in which other packages may create tables."""
+        """Database of the ledger, in which other packages may create their own tables."""
         return self._database
 
     def create(self, account: Account) -> None:
-        """Create an account; leave an existing account with equal terms unchanged.
+        """Create the account of a dataset; leave an existing account with equal terms unchanged.
+
+        Args:
+            account: Cap, neighbouring relation and privacy unit of the dataset.
 
         Raises:
             ValueError: the account exists with other terms. Names the first that differs.
         """
 
         def is_created(chain: Chain) -> bool:
-            """Return True if the account exists, and require that it has the same terms.
+            """Return True if the account exists, after a check that it has the requested terms.
 
             Args:
                 chain: Open transaction of the ledger.
@@ -188,7 +191,7 @@ class Ledger:
             return balance is not None
 
         def create_account(chain: Chain) -> None:
-            """Write the account, or require that the existing account has the same terms.
+            """Write the account, or check that the existing account has the requested terms.
 
             Args:
                 chain: Open transaction of the ledger.
@@ -203,7 +206,10 @@ class Ledger:
             self._run_write(create_account)
 
     def account(self, dataset: str) -> Account:
-        """Return the terms of one dataset.
+        """Return the terms of one dataset's account: cap, neighbouring relation and privacy unit.
+
+        Args:
+            dataset: Name of the dataset.
 
         Raises:
             ValueError: the dataset has no account.
@@ -211,7 +217,7 @@ class Ledger:
         return self.balance(dataset).account
 
     def accounts(self) -> tuple[Account, ...]:
-        """Return the terms of all datasets in the order of their creation; empty for a new ledger."""
+        """Return the terms of all datasets' accounts in the order of their creation; empty for a new ledger."""
         return tuple(balance.account for balance in self._run_read(balances.all_balances))
 
     def charge(
@@ -284,7 +290,12 @@ class Ledger:
         """
 
         def replace_allowance(chain: Chain) -> None:
-            """Verify the chain and the previous allowance, then write the new allowance and its audit event."""
+            """Verify the chain and the previous allowance, then write the new allowance and its audit event, all in one
+            transaction.
+
+            Args:
+                chain: Open transaction of the ledger.
+            """
             verification.require_all_rows(chain)
             previous = balances.find_allowance(chain, allowance)
             if previous is not None:
@@ -338,9 +349,9 @@ class Ledger:
         """Store the answer to one round of a question, durably, unless one is stored: the first writer wins.
 
         Args:
-            grant: The grant that paid for the question.
+            grant: The grant (charge) that paid for the question.
             round_number: Number of the round, from 0.
-            part: Number of the paid part of the grant, from 0.
+            part: Number of the payment within the grant, from 0.
             answer: The answer as text.
 
         Returns:
@@ -356,9 +367,9 @@ class Ledger:
         """Return the stored answer to one round of a question, or None.
 
         Args:
-            grant: The grant that paid for the question.
+            grant: The grant (charge) that paid for the question.
             round_number: Number of the round, from 0.
-            part: Number of the paid part of the grant, from 0.
+            part: Number of the payment within the grant, from 0.
 
         Raises:
             ValueError: this ledger did not give the grant, or the answer was changed without the key.
@@ -366,15 +377,16 @@ class Ledger:
         return self._run_read(lambda chain: verification.find_answer(chain, grant, round_number, part))
 
     def store_notes(self, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store notes, durably and all together, unless stored under these names: the first writer wins.
+        """Store noisy sums (notes) of a mechanism, durably and all together, unless stored under these names: the first
+        writer wins.
 
         Args:
-            grant: The grant that paid for the notes.
-            part: Number of the paid part of the grant, from 0.
-            notes: Integers by name. SECRET.
+            grant: The grant (charge) that paid for the sums.
+            part: Number of the payment within the grant, from 0.
+            notes: Noisy sums by name. SECRET.
 
         Returns:
-            The stored notes under these names, the only notes that may be used. SECRET: they can reveal more than the
+            The stored sums under these names, the only ones that may be used. SECRET: they can reveal more than the
             paid answers.
 
         Raises:
@@ -383,12 +395,13 @@ class Ledger:
         return self._run_write(lambda chain: store_notes(chain, grant, part, notes))
 
     def find_notes(self, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
-        """Return the notes under these names for a part of a grant; names without a note are left out. SECRET.
+        """Return the stored noisy sums (notes) of a mechanism under these names; names without a stored sum are
+        omitted. SECRET.
 
         Args:
-            grant: The grant that paid for the notes.
-            part: Number of the paid part of the grant, from 0.
-            names: Names of the notes.
+            grant: The grant (charge) that paid for the sums.
+            part: Number of the payment within the grant, from 0.
+            names: Names of the noisy sums.
 
         Raises:
             ValueError: this ledger did not give the grant, or a note was changed without the key.
@@ -396,7 +409,13 @@ class Ledger:
         return self._run_read(lambda chain: find_notes(chain, grant, part, names))
 
     def memory_of(self, grant: Grant, part: int) -> PartMemory:
-        """Return the notes of a part of a grant as `Memory` of a mechanism. SECRET."""
+        """Return the stored noisy sums of one payment as the `Memory` of a mechanism, which answers later prefixes
+        consistently. SECRET.
+
+        Args:
+            grant: The grant (charge) that paid.
+            part: Number of the payment within the grant, from 0.
+        """
         return PartMemory(self, grant, part)
 
     def advance(self, grant: Grant, time_steps: Mapping[int, str], state: bytes) -> Mapping[int, str]:
@@ -424,6 +443,9 @@ class Ledger:
     def find_stream_state(self, grant: Grant) -> StreamState | None:
         """Return the last answered time step of a stream and its secret state, or None if nothing was answered.
 
+        Args:
+            grant: The grant (charge) of the stream.
+
         Raises:
             ValueError: there are answers without their state, or this ledger did not give the grant.
         """
@@ -432,13 +454,17 @@ class Ledger:
     def find_answers(self, grant: Grant, time_steps: range) -> Mapping[int, str]:
         """Return the stored answers to some time steps of a stream, in order.
 
+        Args:
+            grant: The grant (charge) of the stream.
+            time_steps: Numbers of the time steps.
+
         Raises:
             ValueError: an answer is missing or was changed without the key, or this ledger did not give the grant.
         """
         return self._run_read(lambda chain: find_time_steps(chain, grant, time_steps))
 
     def find_grant(self, dataset: str, request: str) -> Grant | None:
-        """Return the earlier grant of this request, or None. Reads one row.
+        """Return the earlier grant (charge) of this request, so that a retry costs nothing, or None. Reads one row.
 
         Args:
             dataset: Name of the dataset.
@@ -450,7 +476,10 @@ class Ledger:
         return self._run_read(lambda chain: verification.find_grant(chain, dataset, request))
 
     def balance(self, dataset: str) -> balances.Balance:
-        """Return the balance of a dataset: its statement without the charges. Reads one row.
+        """Return the cap and the spent and remaining budget of a dataset, without its charges. Reads one row.
+
+        Args:
+            dataset: Name of the dataset.
 
         Raises:
             ValueError: the dataset has no account, or the row was changed without the key.
@@ -460,6 +489,9 @@ class Ledger:
     def delta_spent(self, dataset: str) -> Fraction:
         """Return the sum of the deltas of all charges of a dataset.
 
+        Args:
+            dataset: Name of the dataset.
+
         Raises:
             ValueError: a row was changed without the key.
         """
@@ -468,13 +500,17 @@ class Ledger:
     def statement(self, dataset: str) -> Statement:
         """Return the charges of a dataset and its remaining budget.
 
+        Args:
+            dataset: Name of the dataset.
+
         Raises:
             ValueError: the dataset has no account, or a row was changed without the key.
         """
         return self._run_read(lambda chain: statement_of(chain, dataset))
 
     def accept_restored(self) -> verification.Head:
-        """Accept an older copy that was put back on purpose, record that in the chain, and return the new head.
+        """Accept an older copy of the ledger that was restored on purpose, record that in the chain, and return the new
+        head.
 
         Charges made after the copy are missing, and a question asked after it may be answered again with other noise.
         The total loss is then the loss in the copy plus the loss of all releases made after the copy, recorded or not.
@@ -490,7 +526,7 @@ class Ledger:
             raise InvalidArgument("ledger", not_restored)
 
         def record_restore(chain: Chain) -> Book:
-            """Record the restore of an older copy, and return the book after it.
+            """Record in the chain that an older copy was restored, and return the ledger's header after that.
 
             Args:
                 chain: Open transaction of the ledger.
@@ -521,17 +557,19 @@ class Ledger:
         )
 
     def head(self) -> str:
-        """Return the end of the chain. Store it outside the ledger and pass it to `verify` later.
+        """Return the head of the hash chain as text. Store it outside the ledger, and pass it to `verify` later.
 
         A copy is also kept in a second place of this machine: see `head_copy`.
         """
         return str(self._run_read(verification.head_of))
 
     def verify(self, head: str | None = None) -> verification.VerificationResult:
-        """Recompute every seal of the ledger; return the number of rows and the end of the chain.
+        """Verify the whole ledger by recomputing every seal (message authentication code); return the number of rows
+        and the head of the chain.
 
         Args:
-            head: Result of an earlier `head`. It also detects an older copy that replaced the ledger.
+            head: Result of an earlier `head`, which also detects an older copy that replaced the ledger; None: that is
+                not checked.
 
         Raises:
             ValueError: a row was changed without the key. Names the first row.
@@ -554,18 +592,24 @@ class Ledger:
         return self._run_read(verify_chain)
 
     def record_event(self, event: verification.Event, work: Callable[[Connection], Result]) -> Result:
-        """Write an audit event and call `work` in one durable transaction; return the result of `work`.
+        """Write an audit event and change the caller's own tables in one durable transaction.
 
         Args:
             event: Event to write.
             work: Function that changes the caller's own tables. An exception rolls back everything.
+
+        Returns:
+            The result of `work`.
         """
 
         def record_and_work(chain: Chain) -> Result:
-            """Write the event, then change the caller's tables in the same transaction; return the result of `work`.
+            """Write the audit event, then let `work` change the caller's tables in the same transaction.
 
             Args:
                 chain: Open transaction of the ledger.
+
+            Returns:
+                The result of `work`.
             """
             verification.enter_event(chain, event)
             return work(chain.connection)
@@ -575,7 +619,7 @@ class Ledger:
     def events(
         self, after: int = 0, most: int = 1000, dataset: str | None = None
     ) -> tuple[verification.EventEntry, ...]:
-        """Return events after an entry, in order of time.
+        """Return audit events after a given entry, in order of time, page by page.
 
         Args:
             after: Number of the entry after which they start; 0: from the beginning.
@@ -611,13 +655,20 @@ class Ledger:
     def view_definitions(self, dataset: str) -> dict[str, str]:
         """Return the definitions of the views that are stored with a dataset's account, by name, as JSON texts.
 
+        Args:
+            dataset: Name of the dataset.
+
         Raises:
             ValueError: the dataset has no account, or a row was changed without the key.
         """
         return self._run_read(lambda chain: read_view_definitions(chain, dataset))
 
     def dataset_key(self, dataset: str) -> bytes:
-        """Return 32 secret bytes of one dataset. They depend on the dataset's name and the ledger's key alone."""
+        """Return 32 secret bytes of one dataset. They depend on the dataset's name and the ledger's key alone.
+
+        Args:
+            dataset: Name of the dataset.
+        """
         return self._key.derive_dataset_key(dataset)
 
     def __repr__(self) -> str:
@@ -646,7 +697,8 @@ class Ledger:
         open_receipt = ExitStack()
 
         def find_known_grant(chain: Chain) -> tuple[balances.Balance, verification.Charge, Grant | None]:
-            """Return the balance, the checked charge, and the grant of a request that was charged before.
+            """Find the earlier grant of the request, if it was charged before, with the account's balance and the
+            checked charge.
 
             Args:
                 chain: Open transaction of the ledger.
@@ -667,7 +719,8 @@ class Ledger:
             return balance, charge, grant
 
         def charge_account(chain: Chain) -> Charged:
-            """Do the checks and the charge inside the transaction; return the new or the earlier grant.
+            """Check and charge the account inside the transaction, unless the request was charged before; return the
+            new or the earlier grant.
 
             Args:
                 chain: Open transaction of the ledger.
@@ -700,14 +753,18 @@ class Ledger:
             return self._run_write(charge_account)
 
     def _run_read(self, work: Callable[[Chain], Result]) -> Result:
-        """Return the result of `work` on the chain, read in one snapshot of the database."""
+        """Return the result of a function of the ledger's chain, which sees one snapshot of the database.
+
+        Args:
+            work: Function of the open transaction.
+        """
         return self._database.run_read(
             lambda connection: work(Chain(connection, self._key, read_book(connection, self._key)))
         )
 
     def _run_write(self, work: Callable[[Chain], Result], *, may_be_older: bool = False) -> Result:
-        """Call `work` in one durable transaction, unless this ledger is an older copy; store the new head outside
-        the ledger, too.
+        """Call `work` in one durable transaction, unless this ledger is an older copy; then also store the new head
+        outside the ledger.
 
         Args:
             work: Function of the open transaction of the ledger.
@@ -722,7 +779,7 @@ class Ledger:
         """
 
         def work_on_latest(connection: Connection) -> tuple[Result, Book]:
-            """Call `work` on the locked chain; return its result, and the book after its entries.
+            """Call `work` while the chain is locked; return its result, and the ledger's header after its entries.
 
             Args:
                 connection: Connection inside a writing transaction.
@@ -747,7 +804,11 @@ class PartMemory:
     part: int
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the stored noisy sums of these names; names without a stored sum are omitted. SECRET."""
+        """Return the noisy sums that were stored under these names; names without a stored sum are omitted. SECRET.
+
+        Args:
+            names: Names of noisy sums.
+        """
         return self.ledger.find_notes(self.grant, self.part, names)
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:

@@ -74,8 +74,9 @@ class WriterQueue:
 
     @contextmanager
     def wait_turn(self) -> Iterator[None]:
-        """Wait until this writer is first in the queue; leave the queue when the context ends. Without a usable queue
-        file, the writer does not wait.
+        """Hold a position in the queue of writers: wait until this writer is first, and leave the queue at the end.
+
+        Without a usable queue file, the writer does not wait.
         """
         position = None
         with suppress(OSError):
@@ -101,10 +102,10 @@ class _QueuePosition:
 
     @classmethod
     def take_last(cls, path: Path) -> _QueuePosition | None:
-        """Join the queue of writers at its end, and return the position; None on a system without locks on open files.
+        """Join the queue of writers at its end, and return the position; None on a system without locks of open files.
 
         Args:
-            path: Lock file of the queue.
+            path: File that holds the queue.
         """
         if not hasattr(fcntl, "F_OFD_SETLK"):
             return None
@@ -117,7 +118,7 @@ class _QueuePosition:
         return position
 
     def wait(self) -> None:
-        """Wait until no earlier writer is left, or no earlier writer has been served for too long."""
+        """Wait until all earlier writers in the queue have finished, or have made no progress for too long."""
         last_served = -1
         last_progress = monotonic()
         while self._is_held(serving := self._read_number(_SERVED), self._number):
@@ -131,8 +132,8 @@ class _QueuePosition:
         self._is_first = True
 
     def leave(self) -> None:
-        """Leave the queue and let the next writer proceed. A writer interrupted while waiting releases only its own
-        number.
+        """Leave the queue of writers and let the next one proceed; also for a writer that was interrupted while
+        waiting.
         """
         try:
             with suppress(OSError):
@@ -144,7 +145,8 @@ class _QueuePosition:
             os.close(self._file)
 
     def _claim_number(self) -> None:
-        """Lock the byte of the next free queue number, and store the number after it for the next writer.
+        """Take the next free position in the queue of writers: lock its byte, and store the following number for the
+        next writer.
 
         Raises:
             BlockingIOError: 1000 numbers were taken by others meanwhile.
@@ -160,18 +162,23 @@ class _QueuePosition:
         raise BlockingIOError
 
     def _is_held(self, first: int, end: int) -> bool:
-        """Return True if another process holds a number from `first` to below `end`."""
+        """Return True if another process waits or writes at a queue position from `first` to below `end`.
+
+        Args:
+            first: First position.
+            end: Position after the last one.
+        """
         return first < end and self._call_lock(fcntl.F_OFD_GETLK, fcntl.F_WRLCK, first, end) != fcntl.F_UNLCK
 
     def _call_lock(self, command: int, kind: int, first: int, end: int) -> int:
-        """Lock, release or query the bytes of the numbers from `first` to below `end`; return the lock type that the
+        """Lock, release or query the bytes of queue positions `first` to below `end`; return the lock type that the
         system reports.
 
         Args:
             command: ``F_OFD_SETLK`` to lock or release, ``F_OFD_GETLK`` to query.
             kind: ``F_WRLCK`` for a lock or a query of one, ``F_UNLCK`` for a release.
-            first: First number in the queue.
-            end: Number after the last one.
+            first: First position in the queue.
+            end: Position after the last one.
 
         Raises:
             OSError: the lock cannot be set, or another process holds it (`BlockingIOError`).
@@ -181,12 +188,21 @@ class _QueuePosition:
         return int(_LOCK.unpack(fcntl.fcntl(self._file, command, lock))[0])
 
     def _read_number(self, offset: int) -> int:
-        """Return the number at a byte offset of the queue's file; 0 if it was not written yet."""
+        """Return the number at a byte offset of the file that holds the queue of writers; 0 if it was not written yet.
+
+        Args:
+            offset: Byte offset.
+        """
         record = os.pread(self._file, _NUMBER.size, offset)
         return int(_NUMBER.unpack(record)[0]) % 2**62 if len(record) == _NUMBER.size else 0
 
     def _write_number(self, offset: int, number: int) -> None:
-        """Write a number at a byte offset of the queue's file."""
+        """Write a number at a byte offset of the file that holds the queue of writers.
+
+        Args:
+            offset: Byte offset.
+            number: Number of a position in the queue.
+        """
         os.pwrite(self._file, _NUMBER.pack(number), offset)
 
 
@@ -211,6 +227,11 @@ class FileStorage:
 
     def __init__(self, name: str) -> None:
         # Resolved now: a link elsewhere leads to the same key, and a later change of directory has no effect.
+        """Name the file of a ledger; nothing is opened or created yet.
+
+        Args:
+            name: Path of the SQLite file.
+        """
         self._path = Path(os.path.realpath(name))
         self._key_path = self._path.with_name(self._path.name + ".key")
         self._label = repr(name)
@@ -224,7 +245,7 @@ class FileStorage:
 
     @cached_property
     def _new(self) -> chain.Key:
-        """The key that a new ledger would get."""
+        """Key that a new ledger would get, generated once, before anything is stored."""
         return chain.Key.from_hex(self._digits, "a new key")
 
     def exists(self) -> bool:
@@ -237,7 +258,9 @@ class FileStorage:
         return chain.read_key(self._key_path) if is_there else self._new
 
     def require_not_lost(self) -> None:
-        """Refuse a used key without its ledger. Waits in case the ledger is being restored."""
+        """Refuse a key that was used but has no ledger beside it: a ledger was lost. Waits first, in case it is being
+        restored.
+        """
         deadline = monotonic() + MISSING_SECONDS
         while os.path.lexists(self._key_path) and not self.exists() and not chain.is_key_unused(self._key_path):
             if monotonic() > deadline:
@@ -249,7 +272,8 @@ class FileStorage:
             sleep(0.01)  # seconds between polls for the ledger
 
     def create(self, key: chain.Key) -> None:
-        """Create the file atomically, and its key if it is new. If another process was first, its files stay.
+        """Create the file of a ledger atomically, and its key if it is new. If another process was first, its files
+        stay.
 
         The key is named first, with a line that marks it as unused. A process that finds such a key without a
         ledger, because its creator was killed or is still at work, goes on under the same key: only one of them can
@@ -257,6 +281,9 @@ class FileStorage:
         any charge.
 
         Formal guarantees: a ledger that was charged and is lost is never replaced, because its key is used.
+
+        Args:
+            key: Key that seals the entries.
 
         Raises:
             ValueError: a used key exists without a ledger, or the folder accepts no file.
@@ -283,7 +310,7 @@ class FileStorage:
         )
 
     def open_database(self) -> chain.Database:
-        """Return the database, with a new connection for each transaction; writers queue."""
+        """Return the ledger's database in a file, with a new connection for each transaction; writers queue."""
         if self.exists() and chain.is_key_unused(self._key_path):
             # The process that named the ledger may have failed before it flushed the name. A loss of power that keeps a
             # used key and takes the ledger's name would leave a ledger that counts as lost.
@@ -295,7 +322,7 @@ class FileStorage:
         )
 
     def _flush_names(self) -> None:
-        """Flush the names of the ledger's folder to disk, so that a new file survives a power failure.
+        """Flush the directory entries of the ledger's folder to disk, so that a new file survives a power failure.
 
         Raises:
             InvalidArgument: the system reports an error.
@@ -311,7 +338,8 @@ class FileStorage:
         )
 
     def open_persistent(self) -> chain.Database:
-        """Return the database with connections that stay open while the path leads to the same file, for a server.
+        """Return the ledger's database for a server, with connections that stay open while the path leads to the same
+        file.
 
         The server must start child processes by spawning: a connection inherited by fork loses the file's locks.
         """
@@ -326,11 +354,11 @@ class FileStorage:
         make_engine: Callable[[Connect], sql.Engine],
         connect_to_read: Callable[[Path], sqlite3.Connection] | None = None,
     ) -> chain.Database:
-        """Return the database at a path, with an engine that reads snapshots and one that writes alone.
+        """Return the database at a path, with an engine for reading snapshots and one for exclusive writing.
 
         Args:
             path: The file.
-            make_engine: Function from a function that connects to a SQLAlchemy engine.
+            make_engine: Function that makes a SQLAlchemy engine from a function that opens connections.
             connect_to_read: Function that connects for reading; None: read-only, with SQLite's shared index.
         """
         read_engine = make_engine(lambda: (connect_to_read or _connect_read_only)(path))
@@ -338,7 +366,7 @@ class FileStorage:
         return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, read_engine), _begin_with(_ALONE, write_engine))
 
     def _fill_draft(self, draft: Path, key: chain.Key) -> None:
-        """Create the tables and the book of a new ledger in a draft file.
+        """Write a new ledger, its tables and its header row, into a draft file.
 
         Args:
             draft: Path of the file, which becomes the ledger when it is renamed.
@@ -372,22 +400,26 @@ class MemoryStorage:
         return False  # a ledger in memory is always new
 
     def key(self) -> chain.Key:
-        """Return a new random key that is lost together with the ledger in memory."""
+        """Return a new random key, which lasts as long as the ledger in memory."""
         return self._key
 
     def require_not_lost(self) -> None:
-        """Do nothing: no earlier ledger in memory can be lost, because each is new."""
+        """Do nothing: a ledger in memory is always new, so none can have been lost."""
 
     def create(self, key: chain.Key) -> None:
-        """Create the ledger's tables in memory, with its book under `key`."""
+        """Create the tables of a new ledger in memory.
+
+        Args:
+            key: Key that seals the entries.
+        """
         self._database.run_write(partial(chain.Book.from_key(key).create, key=key))
 
     def open_database(self) -> chain.Database:
-        """Return the database, whose only connection is shared by all threads."""
+        """Return the ledger's database in memory, whose only connection is shared by all threads."""
         return self._database
 
     def open_persistent(self) -> chain.Database:
-        """Return the database of `open_database`, whose connection always stays open."""
+        """Return the ledger's database in memory; its only connection stays open anyway."""
         return self._database
 
 
@@ -401,7 +433,9 @@ class _SharedDialect(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _shared_dialect() -> _SharedDialect:
-    """Return a dialect that knows SQLite's version. An engine with its own dialect compiles each statement again."""
+    """Return a SQLAlchemy dialect that all engines share, because an engine with its own dialect compiles each
+    statement again.
+    """
     engine = sql.create_engine("sqlite://", poolclass=sql.NullPool)
     engine.connect().close()
     return _SharedDialect(engine.dialect, engine.url, {})
@@ -419,12 +453,21 @@ def _make_engine(pool: sql.Pool) -> sql.Engine:
 
 
 def _make_unpooled_engine(connect: Connect) -> sql.Engine:
-    """Make an engine that closes each connection after its transaction: inherited by fork it would lose file locks."""
+    """Make an engine that closes each connection after its transaction, because a connection inherited by fork would
+    lose file locks.
+
+    Args:
+        connect: Function that opens a connection.
+    """
     return _make_engine(sql.NullPool(connect, dialect=_shared_dialect().dialect))
 
 
 def _make_pooled_engine(connect: Connect) -> sql.Engine:
-    """Return an engine with a pool of connections that stay open, each opened by `connect`."""
+    """Make an engine with a pool of connections that stay open.
+
+    Args:
+        connect: Function that opens a connection.
+    """
     pool = sql.QueuePool(
         connect, pool_size=chain.IDLE_CONNECTIONS, max_overflow=chain.MOST_CONNECTIONS - chain.IDLE_CONNECTIONS,
         timeout=chain.WAIT_SECONDS, dialect=_shared_dialect().dialect,
@@ -433,7 +476,11 @@ def _make_pooled_engine(connect: Connect) -> sql.Engine:
 
     @sql.event.listens_for(engine, "checkout")
     def _limit_wait(connection: sqlite3.Connection, *_: object) -> None:
-        """Let an open connection wait for locks as long as this transaction may, not as long as the one before."""
+        """Set how long an open, pooled connection waits for locks, to the limit of the present transaction.
+
+        Args:
+            connection: Connection that the pool is about to hand out.
+        """
         connection.execute(f"PRAGMA busy_timeout = {1000 * chain.get_wait_seconds():.0f}")
 
     return engine
@@ -441,7 +488,7 @@ def _make_pooled_engine(connect: Connect) -> sql.Engine:
 
 @lru_cache(maxsize=64)
 def _uri(path: Path) -> str:
-    """Return SQLite's URI of a file, which must exist.
+    """Return the URI under which SQLite opens a file that must exist already.
 
     Args:
         path: Absolute path of the file.
@@ -450,7 +497,8 @@ def _uri(path: Path) -> str:
 
 
 def _read_only_uri(path: Path) -> str:
-    """Return a URI that also opens a copy on a read-only disk, such as a backup, without SQLite's log beside it.
+    """Return the URI under which SQLite opens a file for reading, also on a read-only disk without SQLite's log, such
+    as a backup.
 
     Args:
         path: Absolute path of the file.
@@ -463,11 +511,16 @@ def _read_only_uri(path: Path) -> str:
 
 
 def _begin_with(statement: str, engine: sql.Engine) -> sql.Engine:
-    """Make every transaction of the engine begin with this statement."""
+    """Make every transaction of the engine begin with this SQL statement, such as one that locks the file.
+
+    Args:
+        statement: SQL statement.
+        engine: The engine, which is returned.
+    """
 
     @sql.event.listens_for(engine, "begin")
     def _execute_begin(connection: sql.Connection) -> None:
-        """Begin a transaction with the statement of the enclosing function.
+        """Begin a transaction with the SQL statement that `_begin_with` was given.
 
         Args:
             connection: Connection without an open transaction.
@@ -510,7 +563,7 @@ def _connect(uri: str, path: Path, first_statement: str = "") -> sqlite3.Connect
 
 
 def _connect_read_only(path: Path) -> sqlite3.Connection:
-    """Open a connection for reading.
+    """Open a connection to a ledger's SQLite file for reading, which writes nothing.
 
     Args:
         path: Absolute path of the SQLite file.
@@ -571,13 +624,17 @@ class ServerStorage:
         return self._database.run_read(_has_ledger)
 
     def key(self) -> chain.Key:
-        """Raise an error: a server must not store the key of its ledger, so the key must come from elsewhere."""
+        """Raise an error: a database server must not store the key that seals its own ledger, so the key must come from
+        elsewhere.
+        """
         raise InvalidArgument(
             "key", f"a ledger on PostgreSQL needs a key: set {chain.VARIABLE} to 64 random hexadecimal digits"
         )
 
     def require_not_lost(self) -> None:
-        """Do nothing: without its tables, a ledger on a server leaves no trace to compare."""
+        """Do nothing: on a server, a ledger whose tables were dropped leaves no trace by which its loss could be
+        noticed.
+        """
 
     def create(self, key: chain.Key) -> None:
         """Create the tables on the server, unless another process has created them.
@@ -588,11 +645,11 @@ class ServerStorage:
         self._database.run_write(partial(_create_once, key=key))
 
     def open_database(self) -> chain.Database:
-        """Return the database, with a new connection for each transaction."""
+        """Return the ledger's database on the server, with a new connection for each transaction."""
         return self._database
 
     def open_persistent(self) -> chain.Database:
-        """Return the database with pooled connections, which are tested before use, for a server."""
+        """Return the ledger's database for a server, with pooled connections that are tested before use."""
         settings = {
             "poolclass": sql.QueuePool, "pool_size": chain.IDLE_CONNECTIONS, "pool_timeout": chain.WAIT_SECONDS,
             "max_overflow": chain.MOST_CONNECTIONS - chain.IDLE_CONNECTIONS, "pool_pre_ping": True,
@@ -600,7 +657,11 @@ class ServerStorage:
         return chain.close_when_unused(self._make_database(settings))
 
     def _make_database(self, pool: Mapping[str, Any]) -> chain.Database:
-        """Return the database with these pool settings, with an engine that reads snapshots and one that writes."""
+        """Return the database with two engines, for reading snapshots and for writing, that use these pool settings.
+
+        Args:
+            pool: Settings of SQLAlchemy's connection pool.
+        """
         # One snapshot for all statements of a reading transaction.
         read_engine = _make_server_engine(self._url, "REPEATABLE READ", pool)
         # A writer locks the book first. At this level the following statements see everything that was committed
@@ -611,12 +672,16 @@ class ServerStorage:
 
 
 def _prepare_write(connection: sql.Connection) -> None:
-    """Limit the wait for locks of a writing transaction of PostgreSQL, and make its commit wait for the disk."""
+    """Set up a writing transaction of PostgreSQL: limit its wait for locks, and make its commit wait for the disk.
+
+    Args:
+        connection: Connection in the transaction.
+    """
     connection.execute(_PREPARE, {"wait": f"{1000 * chain.get_wait_seconds():.0f}ms"})
 
 
 def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
-    """Return a SQLAlchemy engine for a PostgreSQL server.
+    """Make the SQLAlchemy engine of a ledger on a PostgreSQL server.
 
     Args:
         url: URL of the database.
@@ -640,7 +705,7 @@ def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -
 
 
 def _create_once(connection: sql.Connection, key: chain.Key) -> None:
-    """Create a ledger under a lock, unless another process created it meanwhile.
+    """Create the tables of a ledger on a server under a lock, unless another process created them meanwhile.
 
     Args:
         connection: Connection in a transaction.
@@ -653,7 +718,11 @@ def _create_once(connection: sql.Connection, key: chain.Key) -> None:
 
 
 def _has_ledger(connection: sql.Connection) -> bool:
-    """Return True if the connection's database has the table of the book."""
+    """Return True if the database contains a ledger, that is the table of its header row.
+
+    Args:
+        connection: Connection to the database.
+    """
     return sql.inspect(connection).has_table(chain.BOOK.name)
 
 
@@ -676,7 +745,9 @@ class Storage(Protocol):
         """Return the key beside the ledger; for a new ledger, a new key, which `create` will store."""
 
     def require_not_lost(self) -> None:
-        """Refuse a location whose ledger is missing but whose key exists, because spent losses would be forgotten."""
+        """Refuse a location whose key exists but whose ledger is missing, because the losses spent there would be
+        forgotten.
+        """
 
     def create(self, key: chain.Key) -> None:
         """Create an empty ledger, unless another process was first.
@@ -686,14 +757,17 @@ class Storage(Protocol):
         """
 
     def open_database(self) -> chain.Database:
-        """Return the database of the ledger, with connections that end with each transaction."""
+        """Return the ledger's database, with a new connection for each transaction."""
 
     def open_persistent(self) -> chain.Database:
-        """Return the database with connections that stay open between transactions, for servers."""
+        """Return the ledger's database for a server, with connections that stay open between transactions."""
 
 
 def parse_storage_url(url: str) -> Storage:
-    """Return the storage that a URL names.
+    """Return where a ledger is stored (file, memory or server), as its URL says.
+
+    Args:
+        url: URL of the ledger, such as ``sqlite:///budget.db``.
 
     Raises:
         ValueError: the URL names none. The message omits the URL, which may contain a password.

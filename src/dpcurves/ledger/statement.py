@@ -45,13 +45,13 @@ class MemberBalance:
 
     @property
     def remaining(self) -> Amount:
-        """Return what the analyst may still spend: the smallest of the three remaining amounts."""
+        """Amount that the analyst may still spend: the smallest remaining amount of analyst, project and dataset."""
         remaining = (self.account.remaining, self.project.remaining, self.analyst.remaining)
         return min(remaining, key=lambda amount: amount.billionths)
 
 
 def require_member_balance(chain: Chain, dataset: str, member: Member) -> MemberBalance:
-    """Return the balances that limit a member of a project.
+    """Return the balances that limit an analyst: of the dataset, of the project and of the analyst.
 
     Args:
         chain: Open transaction of the ledger.
@@ -86,7 +86,7 @@ def pay_from_allowances(chain: Chain, charge: Charge, grant: Grant, member: Memb
 
 
 def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
-    """Refuse a grant that the member's project has not paid.
+    """Refuse a grant that was paid by another project than the member's, or by none.
 
     Args:
         chain: Open transaction of the ledger.
@@ -104,9 +104,9 @@ def require_paid_by(chain: Chain, grant: Grant, member: Member) -> None:
 
 
 def payers_of(chain: Chain, dataset: str) -> dict[int, Member]:
-    """Return who has paid for the grants of a dataset, by the number of the grant.
+    """Return which project and analyst paid for each grant of a dataset, by the number of the grant.
 
-    Grants without a payer are left out: they are charged to the cap of the dataset alone.
+    Grants that were charged to the cap of the dataset alone are omitted.
 
     Args:
         chain: Open transaction of the ledger.

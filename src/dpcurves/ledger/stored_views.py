@@ -31,9 +31,9 @@ ViewChange = Callable[[Mapping[str, str]], tuple[str, str]]
 
 
 def read_view_definitions(chain: Chain, dataset: str) -> dict[str, str]:
-    """Return the last definition of each view of a dataset, by the name of the view.
+    """Return the current definition of each view of a dataset, by the name of the view.
 
-    Removed views are left out. The order is that in which the names were first used.
+    Removed views are omitted. Names are in the order of their first use.
 
     Args:
         chain: Open transaction of the ledger.

@@ -70,9 +70,9 @@ def store_time_steps(chain: Chain, grant: Grant, time_steps: Mapping[int, str], 
 
     If another process answered some of the time steps first, nothing is written and its answers are returned.
 
-    Formal guarantees: one grant shows one answer to a time step, time steps are answered in order without gaps, and the
-    state belongs to the last answer. The encrypted state contains its time step and the end of the chain at that time.
-    The chain is followed from there, so a state or an answer that was removed or restored is detected.
+    Formal guarantees: a grant (charge) has one answer to a time step, time steps are answered in order without gaps,
+    and the state belongs to the last answer. The encrypted state contains its time step and the end of the chain at
+    that time. The chain is followed from there, so a state or an answer that was removed or restored is detected.
 
     Args:
         chain: Open writing transaction of the ledger.
@@ -148,7 +148,7 @@ def find_stream_state(chain: Chain, grant: Grant) -> StreamState | None:
 
 
 def find_time_steps(chain: Chain, grant: Grant, time_steps: range) -> dict[int, str]:
-    """Return the answers to these time steps, in order.
+    """Return the stored answers of a stream to these time steps, in order.
 
     Args:
         chain: Open transaction of the ledger.
@@ -163,7 +163,7 @@ def find_time_steps(chain: Chain, grant: Grant, time_steps: range) -> dict[int, 
 
 
 def require_states(chain: Chain) -> None:
-    """Check the state of every stream of the ledger.
+    """Check that every stream of the ledger has the state that belongs to its last answer.
 
     Args:
         chain: Open transaction of the ledger.
@@ -207,7 +207,7 @@ _COUNT_ANSWERS = select(func.max(ANSWERS.c.round), func.count()).where(
 
 
 def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
-    """Return the database row of a grant, joined with its encrypted state in the column ``sealed``.
+    """Return the database row of a stream's grant (charge), joined with its encrypted state in the column ``sealed``.
 
     Args:
         chain: Open transaction of the ledger.
@@ -220,13 +220,13 @@ def _find_grant_row(chain: Chain, grant: Grant) -> RowMapping:
     if row is None or grant_of(row) != grant:
         raise InvalidArgument(
             "grant",
-            f"this ledger has not granted {grant.request!r} as its row {grant.id}; open the ledger that paid for it",
+            f"this ledger has no charge {grant.request!r} in row {grant.id}; open the ledger that paid for it",
         )
     return row
 
 
 def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedState | None:
-    """SECRET: return the decrypted state of a stream, with the end of the chain when it was written.
+    """SECRET: decrypt the state of a stream, and return it with the head of the chain when it was written.
 
     Args:
         chain: Open transaction of the ledger.
@@ -249,7 +249,7 @@ def _open_sealed_state(chain: Chain, grant: Grant, row: RowMapping) -> _SealedSt
 
 
 def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bool) -> None:
-    """Encrypt the state of a stream with its time step and the end of the chain, and write it to the database.
+    """Encrypt the state of a stream, together with its time step and the head of the chain, and store it.
 
     Args:
         chain: Open writing transaction of the ledger.
@@ -271,7 +271,7 @@ def _write_state(chain: Chain, grant: Grant, stored: _SealedState, *, is_new: bo
 
 
 def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
-    """Return the last answered time step of a stream, or None without answers, and the number of its answers.
+    """Return the last answered time step of a stream (None without answers), and how many were answered, to find gaps.
 
     Args:
         chain: Open transaction of the ledger.
@@ -283,7 +283,7 @@ def _count_answers(chain: Chain, grant: Grant) -> tuple[int | None, int]:
 
 
 def _require_no_answers(chain: Chain, grant: Grant, row: RowMapping) -> None:
-    """Refuse a stream that has answers but no state, and a chain with missing rows.
+    """Check that a stream without a stored state has no answers either, and that the chain has lost no entries.
 
     Args:
         chain: Open transaction of the ledger.
@@ -323,7 +323,7 @@ def _read_answers(chain: Chain, grant: Grant, time_steps: range) -> dict[int, st
 
 
 def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
-    """Return, without raising it, the error that a stream's state is as described.
+    """Return the error, for raising, that a stream's stored state does not belong to its answers.
 
     Args:
         grant: The grant of the stream, whose request id the message names.
@@ -336,13 +336,13 @@ def _make_tampering_error(grant: Grant, description: str) -> InvalidArgument:
 
 
 def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> dict[str, int]:
-    """Return the notes with these names. Names without a note are left out.
+    """Return the stored noisy sums (notes) with these names. Names without a stored sum are omitted.
 
     Args:
         chain: Open transaction of the ledger.
         grant: The grant, of this ledger.
-        part: Number of the paid part of the grant, from 0.
-        names: Names of the notes.
+        part: Number of the payment within the grant, from 0.
+        names: Names of the noisy sums.
 
     Raises:
         ValueError: this ledger did not give the grant, or a note was changed without the key.
@@ -358,13 +358,13 @@ def find_notes(chain: Chain, grant: Grant, part: int, names: Sequence[str]) -> d
 
 
 def store_notes(chain: Chain, grant: Grant, part: int, notes: Mapping[str, int]) -> dict[str, int]:
-    """Store notes unless a note with the same name is stored, and return the stored notes by name.
+    """Store noisy sums (notes) unless sums with the same names are stored, and return the stored sums by name.
 
     Args:
         chain: Open transaction of the ledger.
         grant: The grant, of this ledger.
-        part: Number of the paid part of the grant, from 0.
-        notes: Integers by name. SECRET.
+        part: Number of the payment within the grant, from 0.
+        notes: Noisy sums by name. SECRET.
 
     Raises:
         ValueError: this ledger did not give the grant, the part is negative, a name cannot be stored, or the ledger has

@@ -43,7 +43,11 @@ class Receipt(str):
     request: str
 
     def __new__(cls, request: str) -> Self:
-        """Return the note about one request."""
+        """Make a receipt: a note, shown with an exception, on whether a request was charged.
+
+        Args:
+            request: Request id of the question.
+        """
         receipt = super().__new__(cls, f"request: {request!r} {cls.TEXT}")
         receipt.request = request
         return receipt
@@ -58,7 +62,12 @@ class OpenReceipt(Receipt):
 
 
 def receipt_of(error: BaseException) -> Receipt | None:
-    """Return the receipt that `attach_receipt` added to an error; None if it has none."""
+    """Return the receipt (a note on whether a request was charged) that was attached to an exception; None if it has
+    none.
+
+    Args:
+        error: The exception.
+    """
     return next((attached for attached in getattr(error, "__notes__", ()) if isinstance(attached, Receipt)), None)
 
 
@@ -117,11 +126,11 @@ class Charge:
 
     @property
     def price(self) -> accounts.Amount:
-        """Return the loss in the account's currency, rounded up."""
+        """Amount that the question's loss costs, in the account's currency, rounded up."""
         return self.account.currency.price(self.loss)
 
     def find_earlier_grant(self, chain: Chain) -> accounts.Grant | None:
-        """Return the grant of an earlier charge under this request, or None.
+        """Return the grant of an earlier charge under the same request id, so that a retry costs nothing, or None.
 
         Args:
             chain: Open transaction of the ledger.
@@ -139,7 +148,8 @@ class Charge:
         return grant_of(row)
 
     def require_same_units(self, chain: Chain) -> None:
-        """Refuse a number of units that differs from earlier questions: the records have changed.
+        """Refuse a public number of units that differs from the number in earlier questions, which means that the
+        records have changed.
 
         Args:
             chain: Open transaction of the ledger.
@@ -181,7 +191,7 @@ class Charge:
             raise accounts.BudgetExceeded("delta", f"{price}; {left}")
 
     def enter_grant(self, chain: Chain) -> accounts.Grant:
-        """Append the charge to the ledger as a new entry; return its grant, which proves the payment.
+        """Append the charge to the ledger as a new entry, and return the grant that proves the payment.
 
         Args:
             chain: Open transaction of the ledger.
@@ -202,7 +212,11 @@ class Charge:
 
 
 def grant_of(row: RowMapping) -> accounts.Grant:
-    """Return the grant that a row of the table of grants records."""
+    """Return the grant (proof of a charge) that a row of the table of grants records.
+
+    Args:
+        row: Row of the table, by column.
+    """
     return accounts.Grant(row["request"], _parse_loss(row["epsilon"], row["rho"]), row["dataset"], row["entry"])
 
 
@@ -222,7 +236,7 @@ def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | Non
 
 
 def require_grant(chain: Chain, grant: accounts.Grant) -> str:
-    """Return the seal of a grant's row. Refuses a grant that this ledger did not give.
+    """Check that this ledger gave a grant (proof of a charge), and return the seal of its entry.
 
     Args:
         chain: Open transaction of the ledger.
@@ -235,7 +249,7 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     if row is None or grant_of(row) != grant:
         raise InvalidArgument(
             "grant",
-            f"this ledger has not granted {grant.request!r} as its row {grant.id}; open the ledger that paid for it",
+            f"this ledger has no charge {grant.request!r} in row {grant.id}; open the ledger that paid for it",
         )
     return str(row["mac"])
 
@@ -271,13 +285,13 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
 
 
 def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int) -> str | None:
-    """Return the stored answer of this round, or None.
+    """Return the stored answer to one round of a charged question, or None.
 
     Args:
         chain: Open transaction of the ledger.
         grant: The grant, of this ledger.
         round_number: Number of the round, from 0.
-        part: Number of the paid part of the grant, from 0.
+        part: Number of the payment within the grant, from 0.
 
     Raises:
         ValueError: this ledger did not give the grant, or the answer was changed without the key.
@@ -294,7 +308,7 @@ def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: i
         chain: Open transaction of the ledger.
         grant: The grant, of this ledger.
         round_number: Number of the round, from 0.
-        part: Number of the paid part of the grant, from 0.
+        part: Number of the payment within the grant, from 0.
         answer: The answer as text.
 
     Raises:
@@ -370,7 +384,7 @@ def enter_event(chain: Chain, event: Event) -> None:
 
 
 def events_of(chain: Chain, after: int, most: int, dataset: str | None) -> tuple[EventEntry, ...]:
-    """Return up to `most` events with higher entry numbers, in order, of one dataset or of all.
+    """Return audit events after a given entry, in order, of one dataset or of all; for reading page by page.
 
     Args:
         chain: Open transaction of the ledger.
@@ -409,7 +423,10 @@ class Head:
 
     @classmethod
     def parse(cls, text: str) -> Head:
-        """Return the head of a ledger's chain (number of entries and hash of the last one) from its printed form.
+        """Parse the printed head of a ledger's hash chain: number of entries and seal of the last one.
+
+        Args:
+            text: Output of `Ledger.head`.
 
         Raises:
             ValueError: the text is not a head.
@@ -444,12 +461,16 @@ class _Entry(NamedTuple):
 
 
 def head_of(chain: Chain) -> Head:
-    """Return the end of the chain that the book states: number of entries and last seal."""
+    """Return the head of the hash chain, number of entries and last seal, as the ledger's header row states it.
+
+    Args:
+        chain: Open transaction of the ledger.
+    """
     return Head(chain.book.entries, chain.book.head)
 
 
 def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
-    """Read every row and find the first that is not as it was written.
+    """Verify every entry of the ledger: find the first row that is not as it was written.
 
     Formal guarantees: without the key, any change, insertion, deletion or reordering of rows, and any change of an
     allowed or spent amount, is detected. An older copy of the whole database is detected with a head that was stored
@@ -476,7 +497,7 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
 
 
 def require_all_rows(chain: Chain) -> None:
-    """Refuse a ledger that has lost rows, because their content would be created again.
+    """Refuse a ledger that has lost entries, because their content (such as noise) would be created a second time.
 
     Args:
         chain: Open transaction of the ledger.
@@ -485,13 +506,16 @@ def require_all_rows(chain: Chain) -> None:
         ValueError: rows are missing.
     """
     if sum(chain.connection.execute(_COUNT_ENTRIES).one()) != chain.book.entries:
-        raise make_tampering_error(f"rows were removed without the key: the book counts {chain.book.entries}")
+        raise make_tampering_error(
+            f"rows were removed without the key: the ledger's header counts {chain.book.entries}"
+        )
 
 
 def require_paid(chain: Chain, spending: Spending) -> None:
-    """Refuse to charge an account or an allowance whose spent amount is not the sum of its payments.
+    """Refuse to charge an account or allowance whose spent amount is not the sum of its payments: an older amount may
+    have been restored.
 
-    An older amount may have been restored.
+    The amount then does not count all payments.
 
     Args:
         chain: Open transaction of the ledger.
@@ -505,11 +529,12 @@ def require_paid(chain: Chain, spending: Spending) -> None:
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
-    """Refuse a chain that does not lead from an entry to its end: content of a missing entry would be created again.
+    """Check that the hash chain is unbroken from a given entry to its end, because content of a missing entry would be
+    created again.
 
     Args:
         chain: Open transaction of the ledger.
-        after: Head whose entry is the last one that is taken as unbroken.
+        after: Head whose entry is the last one that is known to be correct.
 
     Raises:
         ValueError: names the first entry that is missing or changed.
@@ -519,7 +544,11 @@ def require_unbroken(chain: Chain, after: Head) -> None:
 
 
 def require_path_to_end(chain: Chain, after: Head) -> None:
-    """Refuse a chain that does not lead from the entry `after` to its end. Only later entries are read.
+    """Check that the hash chain leads from a given entry to its end. Only later entries are read.
+
+    Args:
+        chain: Open transaction of the ledger.
+        after: Head whose entry is the last one that is known to be correct.
 
     Raises:
         ValueError: names the first entry that is missing or changed.
@@ -536,6 +565,13 @@ class _ChainWalk:
     """State of a verification that follows the chain from an entry to the last one."""
 
     def __init__(self, chain: Chain, stored_head: Head | None, start: Head) -> None:
+        """Start a walk along the hash chain that checks each entry.
+
+        Args:
+            chain: Open transaction of the ledger.
+            stored_head: Head that was stored outside of the database, to compare with; None: none was stored.
+            start: Head of the last entry that is taken as correct.
+        """
         self.here = start
         self.paid: Counter[Owner] = Counter()
         self._chain = chain
@@ -543,8 +579,8 @@ class _ChainWalk:
         self._compare_head()
 
     def step(self, entry: _Entry) -> None:
-        """Check that an entry has the next number and a valid seal (message authentication code) after the previous
-        entry, and move to it.
+        """Check the next entry of the hash chain: its number, and its seal (message authentication code) after the
+        previous entry.
 
         Args:
             entry: The next entry.
@@ -569,7 +605,7 @@ class _ChainWalk:
         self._compare_head()
 
     def require_end(self) -> None:
-        """Refuse a walk that stopped before or after the end of the chain."""
+        """Check that the walk along the hash chain ended at the head that the ledger states, not before or after."""
         end = head_of(self._chain)
         if self.here.entries < end.entries:
             raise make_tampering_error(f"row {self.here.entries + 1} was removed without the key")
@@ -577,7 +613,7 @@ class _ChainWalk:
             raise make_tampering_error(f"row {end.entries + 1} was inserted without the key")
 
     def require_complete(self) -> None:
-        """Refuse a walk that stopped before the end of the chain, and rows outside the chain."""
+        """Check that the walk covered the whole hash chain, and that no rows exist outside it."""
         self.require_end()
         end = head_of(self._chain)
         if sum(self._chain.connection.execute(_COUNT_ENTRIES).one()) != end.entries:
@@ -589,7 +625,8 @@ class _ChainWalk:
             )
 
     def _compare_head(self) -> None:
-        """Refuse the present row if the stored head names its number with another seal.
+        """Check the present entry against a head that was stored earlier: an entry of the same number must have the
+        same seal.
 
         Raises:
             InvalidArgument: the seals differ, so the ledger was changed without the key.
@@ -599,11 +636,11 @@ class _ChainWalk:
 
 
 _COUNT_ENTRIES = select(*(select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES))
-"""Statement that counts the rows of each table of entries, independently of their numbering."""
+"""Statement that counts the rows of each table of entries, to find rows outside the hash chain."""
 
 
 def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
-    """Yield entries with higher numbers in order, reading a few rows of each table at a time.
+    """Yield the entries of all tables in the order of the hash chain, reading a few rows of each table at a time.
 
     Args:
         chain: Open transaction of the ledger.
@@ -615,7 +652,7 @@ def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:
 
 
 def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
-    """Yield the entries of one table in order of their numbers, a few rows per query.
+    """Yield the entries of one table in order of their numbers, reading a few rows at a time.
 
     Args:
         chain: Open transaction of the ledger.
@@ -642,6 +679,11 @@ def _read_table(chain: Chain, table: Table, after: int) -> Iterator[_Entry]:
 
 @lru_cache(maxsize=len(ENTRIES))
 def _select_in_order(table: Table) -> tuple[Select[Any], Select[Any]]:
-    """Return the statements for the first `most` rows of a table, and for those with numbers above `after`."""
+    """Return the SQL statements that page through a table: for its first `most` rows, and for those with numbers above
+    `after`.
+
+    Args:
+        table: Table of entries.
+    """
     first = select(table).order_by(table.c.entry).limit(bindparam("most", type_=Integer))
     return first, first.where(table.c.entry > bindparam("after"))

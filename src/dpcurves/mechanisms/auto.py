@@ -179,7 +179,7 @@ class MechanismChoice:
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the noisy integers of a plan, from the mechanism that its query belongs to.
+        """Answer a plan with the mechanism that its query belongs to: return the noisy integers.
 
         Any plan of noisy sums can be run here, because its noise distribution defines the sums to release.
 
@@ -195,7 +195,7 @@ class MechanismChoice:
         if not isinstance(mechanism, Mechanism):
             raise WrongArgumentType(
                 "plan",
-                f"this plan of {plan.made_by} is answered in several steps; answer it with the mechanism that made it",
+                f"a plan of {plan.made_by} is answered by the method answer, not by run; call answer",
             )
         return mechanism.run(table, plan, randomness)
 
@@ -234,7 +234,11 @@ is needed.
 
 
 def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
-    """Return the mechanism for a type of query that only one mechanism answers; None if there are several."""
+    """Return the mechanism for a type of query that a single mechanism answers; None if a choice has to be made.
+
+    Args:
+        query: The query.
+    """
     location = ANSWERED_BY.get(type(query).__name__)
     return None if location is None else _import_mechanism(location)
 
@@ -251,9 +255,10 @@ def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
 
 
 def _is_rough(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, tuning: Tuning) -> bool:
-    """Return True if smoothing over neighbouring cells would help little, so that `SquareRoot` is worth trying.
+    """Return True if cells seem too unlike their neighbours for smoothing to help, so that the square-root strategy
+    (`SquareRoot`) is worth trying.
 
-    That is so for Gaussian noise on prefixes of one row whose cells are unlike their neighbours, or are known to hold
+    This holds for Gaussian noise on prefixes of one row whose cells are unlike their neighbours, or are known to hold
     more records on average than the variance of their noise, times `Tuning.dense`.
 
     Args:
@@ -278,7 +283,8 @@ AUTO = MechanismChoice()
 def resolution_error(
     query: CountQuery, adjacency: ReplaceOne, width: int, unevenness: float = TUNING.unevenness
 ) -> float:
-    """Return the mean squared error of prefixes that end inside an interval of `width` cells, if records are spread.
+    """Return the mean squared error that interpolation adds to prefix counts which end inside an interval of `width`
+    cells.
 
     Suppose m records lie in an interval uniformly at random. Then linear interpolation between the ends of the interval
     has an error with mean variance m / 6. Real records are less even, by the factor `unevenness`. The expected m is the
@@ -348,7 +354,8 @@ def _choose_prefix_mechanism(
 
 
 def _list_interval_widths(query: CountQuery, adjacency: Adjacency, unevenness: float) -> list[tuple[int, float]]:
-    """Return candidate widths of intervals in cells, increasing, each with its `resolution_error` in squared records.
+    """Return the interval widths to try, in cells and increasing, each with its interpolation error
+    (`resolution_error`) in squared records.
 
     Args:
         query: Counts that are read as prefixes. Widths above 1 need the hint that records are spread.

@@ -126,7 +126,12 @@ class QueryMechanism:
     refusal_template: ClassVar[str] = "{called} cannot answer {kind}"
 
     def accepts_query(self, query: Query) -> bool:
-        """Return True if the mechanism can answer this query: by its type, unless a subclass checks more."""
+        """Return True if the mechanism can answer this query; decided by the query's type, unless a subclass checks
+        more.
+
+        Args:
+            query: The query.
+        """
         return isinstance(query, self.query_types)
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -149,7 +154,8 @@ class QueryMechanism:
         return self._plan(query, loss, adjacency)
 
     def _plan(self, query: Any, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan for a query of an accepted type. Each mechanism overrides this method.
+        """Choose the noise for a query of an accepted type, and return the plan of the release; each mechanism
+        overrides this.
 
         Args:
             query: A query that `accepts_query` accepts.
@@ -162,7 +168,10 @@ class QueryMechanism:
         raise NotImplementedError
 
     def require_query(self, plan: Plan) -> Any:
-        """Return the query of a plan, after a check that this type of mechanism can answer it.
+        """Return the query of a plan, after a check that this mechanism can answer its type.
+
+        Args:
+            plan: Plan of a release.
 
         Raises:
             TypeError: the query is of another type.

@@ -59,6 +59,9 @@ def pure_epsilon(loss: PrivacyLoss) -> Fraction:
 
     It is the epsilon of a pure loss. For a rho it is ``sqrt(2 * rho)``, rounded down, because epsilon-DP implies zCDP
     with ``rho = epsilon**2 / 2`` (Bun and Steinke 2016).
+
+    Args:
+        loss: Privacy budget, pure or zero-concentrated.
     """
     return loss.epsilon if loss.epsilon is not None else _floor_sqrt(2 * loss.rho)
 
@@ -71,6 +74,9 @@ def bounded_range(loss: PrivacyLoss) -> Fraction:
     Formal guarantees: suppose that on two neighbouring tables the log ratio X of the probabilities of an outcome lies
     in an interval of length r. Then the choice is r-DP, because both sets of probabilities add up to 1. It also has rho
     ``r**2 / 8`` (Dong, Durfee and Rogers 2020; Cesar and Rogers 2021); `ExponentialQuantiles` has the proof.
+
+    Args:
+        loss: Privacy budget of the choice, pure or zero-concentrated.
 
     >>> bounded_range(PrivacyLoss.pure(1)), bounded_range(PrivacyLoss.zcdp("0.125"))
     (Fraction(1, 1), Fraction(1, 1))
@@ -159,8 +165,8 @@ def _merge_block_orders(padded: IntArray, order: Places, length: int) -> Places:
 
 @compile_loop
 def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArray, Places, Places]:
-    """SECRET: link the cells of each block in the order of their counts, then remove all from the list, last cell
-    first.
+    """SECRET: prepare running medians: link the cells of each block in the order of their counts, then remove all from
+    the list, last cell first.
 
     Inserting the cells again, first cell first, finds the neighbours of each cell where it was removed, without a
     search. The last entry of a block is the end of its list and larger than all counts.
@@ -195,8 +201,8 @@ def _unlink_cells(padded: IntArray, order: Places, length: int) -> tuple[IntArra
 
 @compile_loop
 def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: int, cells: int) -> IntArray:
-    """SECRET: return, for each window of ``2**power`` cells, the sum of the smaller half of its counts; shape (cells +
-    1,).
+    """SECRET: return, for each window of ``2**power`` cells, the sum of the smaller half of its counts, for deviations
+    from the median.
 
     The entry at position i is for the window that ends there. A window moves over blocks of equal length (Suomela
     2014): it contains the end of one block and the start of the next. In each of both blocks, even ones first, `mark`
@@ -208,6 +214,9 @@ def _sum_lower_halves(values: IntArray, after: Places, before: Places, power: in
         after, before: Next and previous cells as `_unlink_cells` left them; changed.
         power: Logarithm to base 2 of the window's cells.
         cells: Number of cells.
+
+    Returns:
+        Sums, (cells + 1,).
     """
     length = 1 << power
     half = 1 << power >> 1
@@ -277,7 +286,9 @@ class ExponentialPartition(QueryMechanism):
     display_name = "a choice of buckets"
 
     def _plan(self, query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example partition has one interval per cell.
+        """Choose the parameter of the exponential mechanism for a partition, and return the plan of the release.
+
+        Its example partition has one interval per cell.
 
         Args:
             query: Cells that are divided into intervals.
@@ -296,7 +307,8 @@ class ExponentialPartition(QueryMechanism):
         return Plan(query, loss, adjacency, "buckets by the exponential mechanism", blank, error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return for each position 1 if an interval of the chosen partition starts there, else 0.
+        """Sample a partition of the cells into intervals: return, for each position, 1 if an interval starts there,
+        else 0.
 
         Args:
             table: SECRET. Exact counts of the cells, missing records last, of shape ``(cells + 1,)``.
@@ -324,7 +336,8 @@ def interval_prior(places: int) -> float:
 
 
 def deviation_rate(query: IntervalPartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the rate of `ExponentialPartition`: the fall of the log probability per record of deviation.
+    """Return the parameter of the exponential mechanism `ExponentialPartition`: by how much the log probability of a
+    partition falls per record of deviation.
 
     Rounding errors are paid for first. The result is not positive if the loss is too small for them.
 
@@ -368,7 +381,8 @@ class ExponentialQuantiles(QueryMechanism):
     display_name = "recursive cuts"
 
     def _plan(self, query: QuantileCutsQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example cuts are evenly spaced edges.
+        """Choose the parameters for private quantiles, and return the plan of the release; its example cuts are equally
+        spaced edges.
 
         Args:
             query: Axis, and the number of pieces.
@@ -391,7 +405,7 @@ class ExponentialQuantiles(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the indices of the edges at ``pieces - 1`` private quantiles, in nondecreasing order.
+        """Sample private quantiles: return the indices of ``pieces - 1`` edges, in nondecreasing order.
 
         Args:
             table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
@@ -403,8 +417,16 @@ class ExponentialQuantiles(QueryMechanism):
         epsilon = level_epsilon(plan.loss, query.pieces) / plan.adjacency.l1_sensitivity
 
         def choose_cut(start: int, end: int, pieces: int) -> int:
-            """SECRET: sample the edge, counted from `start`, that cuts the cells from `start` to `end` into ``pieces //
-            2`` and the remaining pieces.
+            """SECRET: sample the edge at a private quantile that cuts a range of cells into ``pieces // 2`` pieces and
+            the remaining ones.
+
+            Args:
+                start: First cell of the range.
+                end: Cell after its last one.
+                pieces: Number of pieces into which the range will be cut.
+
+            Returns:
+                The edge, counted from `start`.
             """
             left_pieces = pieces // 2
             counts_below = below[start : end + 1] - below[start]
@@ -418,12 +440,17 @@ class ExponentialQuantiles(QueryMechanism):
 
 
 def cut_depth(pieces: int) -> int:
-    """Return the number of levels of cuts that make this number of pieces: ``ceil(log2(pieces))``."""
+    """Return the number of levels of cuts that make this number of pieces: ``ceil(log2(pieces))``.
+
+    Args:
+        pieces: Number of pieces, at least 1.
+    """
     return (pieces - 1).bit_length()
 
 
 def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
-    """Return the bounded range of each level of cuts: its epsilon under pure DP, or ``sqrt(8 * rho)``, rounded down.
+    """Return the privacy parameter (bounded range) of each level of cuts: its epsilon under pure DP, or ``sqrt(8 *
+    rho)``, rounded down.
 
     Args:
         loss: Privacy budget of all levels together.
@@ -433,7 +460,7 @@ def level_epsilon(loss: PrivacyLoss, pieces: int) -> Fraction:
 
 
 def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, int, int], int]) -> Iterator[int]:
-    """Generate the cuts between two edges, from left to right: cut once, then cut each of both parts.
+    """Generate the cuts of a grid between two edges, from left to right: cut once, then each of both parts recursively.
 
     Args:
         start: The first edge.
@@ -449,7 +476,10 @@ def cut_recursively(start: int, end: int, pieces: int, choose: Callable[[int, in
 
 
 def _require_grid(query: QuantileCutsQuery) -> Grid:
-    """Return the grid of a query's only axis.
+    """Return the grid of a query for quantiles, which must have a single axis, of numbers.
+
+    Args:
+        query: The query.
 
     Raises:
         UnsupportedQuery: the query has several axes, or its axis is of categories.
@@ -460,9 +490,10 @@ def _require_grid(query: QuantileCutsQuery) -> Grid:
 
 
 def _count_inside(table: ExactTable, grid: Grid) -> NDArray[np.int64]:
-    """SECRET: return the exact counts of the grid's cells, of shape ``(cells,)``.
+    """SECRET: return the exact counts of the grid's cells, (cells,), with records outside the grid added to the
+    outermost cells.
 
-    Records outside the grid belong to the outermost cells, missing records to none.
+    Missing records are not counted.
 
     Args:
         table: Exact counts of a table along one axis, followed by the missing records.
@@ -495,7 +526,10 @@ class ExponentialWorstBox(QueryMechanism):
     display_name = "a choice of a box"
 
     def _plan(self, query: WorstBoxQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example choice is box 0.
+        """Choose the parameter of the exponential mechanism for a choice among boxes, and return the plan of the
+        release.
+
+        Its example choice is box 0.
 
         Args:
             query: Boxes, one of which is chosen.
@@ -512,7 +546,7 @@ class ExponentialWorstBox(QueryMechanism):
         return Plan(query, loss, adjacency, "worst box by the exponential mechanism", Selection((0,)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return one integer: the index, in ``query.boxes``, of the sampled box.
+        """Sample a box by the exponential mechanism: return one integer, its index in ``query.boxes``.
 
         Args:
             table: SECRET. Exact counts of the cells, flat, missing records last.
@@ -526,8 +560,8 @@ class ExponentialWorstBox(QueryMechanism):
 
 
 def misfit_rate(loss: PrivacyLoss, adjacency: Adjacency) -> Fraction:
-    """Return the rate of `ExponentialWorstBox`: the rise of the log probability per record between count and
-    expectation.
+    """Return the parameter of the exponential mechanism `ExponentialWorstBox`: by how much a box's log probability
+    rises per record of deviation between count and expectation.
 
     Args:
         loss: Privacy budget of this query.
@@ -551,9 +585,13 @@ def count_boxes(cells: IntArray, boxes: Sequence[Box]) -> IntArray:
 
 
 def cumulate_to_corners(cells: IntArray) -> IntArray:
-    """SECRET: return the exact number of records below each corner of the cells: cumulative sums along all axes.
+    """SECRET: return cumulative sums of the counts along all axes: the exact number of records below each corner of the
+    cells.
 
     The result has one more entry along each axis than `cells`; the first ones are 0.
+
+    Args:
+        cells: SECRET. Exact counts, one array axis per axis of the table.
     """
     below = np.pad(cells, [(1, 0)] * cells.ndim)
     for axis in range(cells.ndim):

@@ -80,7 +80,9 @@ class LazyTree(QueryMechanism):
     noise_sampler: Callable[[Noise, int, Randomness], NDArray[np.int64]] = sample_noise
 
     def _plan(self, query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose error is the standard deviation of one prefix count, in records.
+        """Choose the noise of the binary tree for prefix counts, and return the plan of the release.
+
+        Its expected error is the standard deviation of one prefix count, in records.
 
         Args:
             query: Prefix lengths on the grid.
@@ -95,7 +97,8 @@ class LazyTree(QueryMechanism):
         return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(distribution.variance)))
 
     def answer(self, count: Counter, plan: Plan, memory: Memory, randomness: Randomness) -> tuple[int, ...]:
-        """Store the noisy sums of new blocks, then return the noisy counts of the plan's prefixes.
+        """Return the noisy counts of the plan's prefixes, after adding noise to the blocks of the tree that no earlier
+        answer used.
 
         Args:
             count: SECRET. Function of prefix lengths, in slots, that returns exact numbers of records.
@@ -122,14 +125,17 @@ class LazyTree(QueryMechanism):
     def _sum_new_blocks(
         self, distribution: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
     ) -> dict[str, int]:
-        """SECRET: return a noisy sum for each new block by name, and for the count of missing records if it is
-        released.
+        """SECRET: compute a noisy sum for each block of the noise tree that no earlier answer used, and for the missing
+        records if they are counted.
 
         Args:
             distribution: Noise distributions of the blocks and of the missing count.
             blocks: New blocks by name.
             count: Function of prefix lengths, in slots, that returns exact numbers of records, the missing ones last.
             randomness: Source of random bits.
+
+        Returns:
+            Noisy sums by name.
         """
         terms = {name: signed_blocks(distribution.cells, distribution.levels, block) for name, block in blocks.items()}
         edges = sorted(
@@ -155,7 +161,8 @@ class SignedBlock(NamedTuple):
 
 
 def signed_blocks(cells: int, levels: int, block: Block) -> tuple[SignedBlock, ...]:
-    """Return the records that a block of the tree contains, with signs; half of the blocks contain none.
+    """Return which records a node (block) of the binary noise tree counts, as ranges of cells with signs; half of the
+    blocks count none.
 
     The records of a block are chosen so that the blocks on a path add up to the count of a prefix. Take the bounds of
     cells as points 0, ..., 2**L, and a block as an edge between its two endpoints. The signed sum of the blocks along a
@@ -263,13 +270,17 @@ def path_distribution(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacenc
 
 
 def _block_name(block: Block) -> str:
-    """Return the name of a block in a memory: its level and index, as ``"2:1"``."""
+    """Return the name under which the noisy sum of a block is stored: its level and index, as ``"2:1"``.
+
+    Args:
+        block: Level and index of the block.
+    """
     level, number = block
     return f"{level}:{number}"
 
 
 def _sum_signed_blocks(terms: Sequence[SignedBlock], below: dict[int, int]) -> int:
-    """SECRET: return the signed sum of the exact numbers of records in some ranges of slots.
+    """SECRET: return the sum of exact counts of some ranges of slots, each with its sign: the exact sum of a block.
 
     Args:
         terms: Ranges of slots, each with its sign.

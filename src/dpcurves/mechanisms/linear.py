@@ -134,11 +134,12 @@ def calibrate_noise(query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> No
 
 
 def _calibrate_to_distances(distance: Fraction, squared: Fraction, loss: PrivacyLoss) -> Noise:
-    """Return the least noise for values of neighbours at this L1 and squared L2 distance.
+    """Return the least noise for values whose sensitivity is this L1 and squared L2 distance, with Laplace or Gaussian
+    noise by the kind of loss.
 
     Args:
-        distance: L1 distance of the values.
-        squared: Squared L2 distance of the values.
+        distance: Largest L1 distance of the values between neighbours.
+        squared: Largest squared L2 distance of the values between neighbours.
         loss: Privacy loss, whose kind decides the family of the noise.
 
     Raises:
@@ -176,13 +177,17 @@ def calibrate_to_budget(budget: Fraction, loss: PrivacyLoss) -> Noise:
 
 
 def require_positive_loss(loss: PrivacyLoss) -> None:
-    """Raise `UnsupportedQuery` if the loss is zero, because no noise is then large enough."""
+    """Raise `UnsupportedQuery` if the loss is zero, because no noise is then large enough.
+
+    Args:
+        loss: Privacy budget of a query.
+    """
     if loss.rho == 0:
         raise UnsupportedQuery("epsilon, rho", "noisy sums need a loss above zero; give this step a part of the budget")
 
 
 def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
-    """Return the noise unchanged, after a check that its sampler can draw that much.
+    """Return the noise unchanged, after a check that its exact sampler supports so large a scale or variance.
 
     Args:
         noise: Laplace or Gaussian noise.
@@ -200,7 +205,7 @@ def require_drawable(noise: Noise, loss: PrivacyLoss) -> Noise:
 
 
 def l1_distance(query: Query, adjacency: Adjacency) -> Fraction:
-    """Return the largest L1 distance of the tables of two neighbours.
+    """Return the L1 sensitivity of a query: the largest L1 distance between the tables of two neighbours.
 
     Each added or removed record changes the table by at most ``query.per_record_sensitivity``.
 
@@ -215,7 +220,8 @@ def l1_distance(query: Query, adjacency: Adjacency) -> Fraction:
 
 
 def squared_l2_distance(query: Query, adjacency: Adjacency) -> Fraction:
-    """Return the largest squared L2 distance of the tables of two neighbours, on these cells or coarser ones.
+    """Return the squared L2 sensitivity of a query: the largest squared L2 distance between tables of neighbours, also
+    on coarser cells.
 
     If sums are signed, removed records may take ``-half`` out of the cell to which added records add ``+half``. All
     changes are then in one cell, and the L2 distance is the L1 distance. This cannot happen with counts.
@@ -242,7 +248,7 @@ class LinearMechanism(QueryMechanism):
     __slots__ = ()
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the exact sums of cells, each plus one independent sample of its noise, in the order of
+        """Return noisy sums of cells, the output of the mechanism: exact sums plus independent noise, in the order of
         ``plan.distribution``.
 
         Args:
@@ -276,7 +282,11 @@ class FixedWidthMechanism(LinearMechanism):
             raise InvalidArgument("width", f"a width of at least 1 cell is needed, got {self.width}")
 
     def name_with_width(self, name: str) -> str:
-        """Return `name`, with the width of the intervals in cells if that is above 1, for plans and messages."""
+        """Return `name`, with the width of the intervals in cells if that is above 1, for plans and messages.
+
+        Args:
+            name: Name of the mechanism.
+        """
         return name if self.width == 1 else f"{name}, {self.width} cells wide"
 
 
@@ -289,7 +299,11 @@ class PrefixMechanism(LinearMechanism):
     refusal_template = "{called} answers counts that are read as prefixes, and nothing else"
 
     def accepts_query(self, query: Query) -> bool:
-        """Return True if the query asks for counts that are read as prefixes."""
+        """Return True if the query asks for counts that are read as prefixes.
+
+        Args:
+            query: The query.
+        """
         return query.uses_prefixes
 
 
@@ -331,11 +345,15 @@ def plan_prefixes(name: str, query: Query, distribution: NoisySums, loss: Privac
 
 
 def compute_exact_sums(table: ExactTable, distribution: NoisySums) -> list[tuple[ExactTable, Noise]]:
-    """SECRET: return the exact sums of a table, block by block, each block with the noise that must be added to it.
+    """SECRET: return the exact sums that a noise distribution is about, group by group, each group with the noise to
+    add.
 
     Args:
         table: SECRET. Exact integers of the cells, flat, missing records last.
         distribution: Distribution of the noisy sums; it defines which cells are summed.
+
+    Returns:
+        For each group of values with equal noise, the exact sums and that noise.
     """
     cells: ExactTable = table[:-1].reshape(distribution.rows, distribution.cells)
     sums_with_noise = [
@@ -376,7 +394,8 @@ class FlatHistogram(FixedWidthMechanism):
     display_name = "a flat histogram"
 
     def _plan(self, query: CountQuery | SumQuery | WeightedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy count per interval of `width` cells.
+        """Choose the noise of a flat histogram, one count per interval of `width` cells, and return the plan of the
+        release.
 
         Args:
             query: Cells to count, or to add values or weights in.
@@ -413,7 +432,10 @@ class TreeSums(FixedWidthMechanism, PrefixMechanism):
     display_name = "a tree of intervals"
 
     def _plan(self, query: CountQuery | WeightQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the tree of `find_best_shape`, which depends on the exact noise if that is very small.
+        """Choose the tree of intervals and its noise (`find_best_shape`) for a query, and return the plan of the
+        release.
+
+        The best tree depends on the exact noise only if that is very small.
 
         Args:
             query: Cells to count, or to sum weights in.
@@ -447,7 +469,8 @@ class PartitionSums(LinearMechanism):
     refusal_template = "{called} answers a query that names its intervals, and nothing else"
 
     def _plan(self, query: PartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan that counts the query's own tilings, with equal budget fractions.
+        """Choose the noise of counts of the query's own nested intervals, with equal budget fractions, and return the
+        plan of the release.
 
         Args:
             query: Query with nested tilings of its cells.
@@ -477,7 +500,8 @@ class RegionSums(LinearMechanism):
     refusal_template = "{called} answer a query that names its regions, and nothing else"
 
     def _plan(self, query: RegionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan that counts the query's regions, for prefixes in a tree over the regions.
+        """Choose the noise of counts of the query's regions, in a tree if prefixes are read, and return the plan of the
+        release.
 
         Args:
             query: Query with tilings of a table into regions.
@@ -544,7 +568,7 @@ class SubsetCounts(LinearMechanism):
     display_name = "counts of subsets"
 
     def _plan(self, query: SubsetQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of one noisy number: how many subsets confirm the claim.
+        """Choose the noise of the number of confirming subsets, and return the plan of the release.
 
         Args:
             query: Claim about subsets of the records.
@@ -558,8 +582,8 @@ class SubsetCounts(LinearMechanism):
 
 
 def count_sensitivity(adjacency: Adjacency) -> int:
-    """Return the largest change of the number of confirming subsets between neighbours: subsets of units in which an
-    estimate lies between given bounds.
+    """Return the sensitivity of the number of confirming subsets: subsets of units in which an estimate lies between
+    given bounds.
 
     It is 1 under add-remove, where one subset changes, and 2 under replace-one, where two may.
 

@@ -92,7 +92,11 @@ def add_noise_to_reasons(counts: IntArray, plan: Plan, randomness: Randomness) -
 
 
 def _has_countable_columns(query: Query) -> bool:
-    """Return True if the query counts records by columns, with missing records in the last cell of its table."""
+    """Return True if the query counts records by columns, so that its missing records can be counted by reason.
+
+    Args:
+        query: The query.
+    """
     if not query.is_dense or not query.tells_missing or query.is_signed:
         return False
     has_axes = bool(query.axes) and query.input_axes == query.axes

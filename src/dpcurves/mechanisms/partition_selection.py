@@ -86,8 +86,8 @@ class BoundedNoise:
 
     @classmethod
     def from_delta(cls, rate: Fraction, delta: Fraction) -> BoundedNoise:
-        """Return the noise with the least threshold at which one unit alone is released with probability at most
-        `delta`.
+        """Return truncated noise with the least threshold at which a category of a single unit is released with
+        probability at most `delta`.
 
         Args:
             rate: Epsilon per category; a value above `LARGEST_RATE` is replaced by it, which loses less.
@@ -121,7 +121,11 @@ class BoundedNoise:
         return power * (1 - q) / (1 + q - 2 * q * power)
 
     def selection_probability(self, units: int) -> float:
-        """Return the probability that a category of this number of units is released, in floating point."""
+        """Return the probability that a category is released, in floating point.
+
+        Args:
+            units: Number of units that have the category.
+        """
         q = exp(-float(self.rate))
         k = self.threshold
         normaliser = 1 + 2 * q * (1 - q**k) / (1 - q)
@@ -135,7 +139,7 @@ class BoundedNoise:
         return 1 - (q ** (1 - least_noise) - q ** (k + 1)) / (1 - q) / normaliser
 
     def sample(self, size: int, randomness: Randomness) -> IntArray:
-        """Sample independent noise, exactly.
+        """Sample independent noise from the truncated distribution, exactly.
 
         Unbounded noise is sampled again while it exceeds the bound. If that would happen most of the time, a uniform
         integer within the bound is accepted with probability ``exp(-rate * |x|)``, at least 1/e. Both methods have
@@ -166,18 +170,25 @@ class BoundedNoise:
 
 
 def _guess_threshold(rate: float, log_delta: float) -> int:
-    """Return the threshold that floating point gives, from which the exact search starts.
+    """Return the release threshold of truncated noise in floating point, from which the exact search starts.
 
     The formula is ``log(1 + (exp(rate) - 1) / (2 delta)) - log((exp(rate) + 1) / 2)`` over the rate.
+
+    Args:
+        rate: Epsilon per category.
+        log_delta: Natural logarithm of delta per category.
     """
     odds = log(expm1(rate)) - log(2) - log_delta
     return max(ceil((float(np.logaddexp(0.0, odds)) - log((exp(rate) + 1) / 2)) / rate), 1)
 
 
 def _bound_exp_neg_above(rate: Fraction) -> Decimal:
-    """Return ``exp(-rate)`` rounded up to 60 digits.
+    """Return an upper bound of ``exp(-rate)`` with 60 digits, for thresholds that hold exactly.
 
     All steps use the context of 60 digits, because operators would round to 28.
+
+    Args:
+        rate: A number of at least 0.
     """
     exponent = _DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
     return _DIGITS.next_plus(_DIGITS.exp(exponent))
@@ -226,7 +237,10 @@ class ThresholdedCategories(QueryMechanism):
     display_name = "bounded noise"
 
     def _plan(self, query: PartitionSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the threshold in its name.
+        """Choose the noise and the threshold of partition selection for a loss with a delta, and return the plan of the
+        release.
+
+        The plan names the threshold.
 
         Args:
             query: Column whose categories are found.
@@ -253,7 +267,8 @@ class ThresholdedCategories(QueryMechanism):
         )
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected category as an integer (`encode_name`), followed by its noisy number of units.
+        """Select the categories whose noisy number of units exceeds the threshold; return each as an integer
+        (`encode_name`) with that number.
 
         Categories are in alphabetical order. If more than `MOST_NAMES` exceed the threshold, those with the largest
         noisy numbers of units are returned.
@@ -287,7 +302,10 @@ class RankedNoise:
 
     @classmethod
     def from_universe_sizes(cls, rate: Fraction, sizes: tuple[int, ...]) -> RankedNoise:
-        """Return thresholds at which `FALSE_NAMES` names without units are released on average, equally many per rank.
+        """Return noise and thresholds for a universe of names, at which `FALSE_NAMES` names without units are released
+        on average.
+
+        Each rank has as many false names as any other.
 
         Args:
             rate: Epsilon per unit of a name; a value above `LARGEST_RATE` is replaced by it.
@@ -307,7 +325,12 @@ class RankedNoise:
         return cls(rate, tuple(max(ceil(threshold), 0) for threshold in thresholds))
 
     def selection_probability(self, units: int, rank: int) -> float:
-        """Return the probability that a name of this number of units and this rank is released, in floating point."""
+        """Return the probability that a name is released, in floating point.
+
+        Args:
+            units: Number of units that have the name.
+            rank: Rank of the name in its universe, which has a separate threshold.
+        """
         q = exp(-float(self.rate))
         gap = self.thresholds[rank] - units  # noise above the gap releases it
         return q ** (gap + 1) / (1 + q) if gap >= 0 else 1 - q**-gap / (1 + q)
@@ -331,7 +354,8 @@ class FalseSelectionDistribution:
     threshold: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return the distribution of the number of absent names that noise alone selects, as bounds for exact sampling.
+        """Return bounds of the distribution of how many absent names noise alone selects, for exact sampling by
+        inversion.
 
         Args:
             bits: Number of binary digits of the weights.
@@ -406,7 +430,10 @@ class UniverseCategories(QueryMechanism):
     display_name = "noise in a universe"
 
     def _plan(self, query: UniverseSelectionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with the least and the largest threshold in its name.
+        """Choose the noise and the thresholds of partition selection in a universe of names, and return the plan of the
+        release.
+
+        The plan names the smallest and the largest threshold.
 
         Args:
             query: Column whose categories are found, with all possible ones.
@@ -425,7 +452,8 @@ class UniverseCategories(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(()), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return each selected name as an integer (`encode_name`), followed by its noisy number of units.
+        """Select the names whose noisy number of units exceeds their threshold; return each as an integer
+        (`encode_name`) with that number.
 
         Names are in alphabetical order. If more than `MOST_NAMES` exceed their thresholds, those with the largest noisy
         numbers of units are returned.
@@ -525,7 +553,11 @@ def _sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int
 
 
 def encode_name(name: bytes) -> int:
-    """Return a name as an integer, whose bytes are a byte 1 followed by the bytes of the name.
+    """Encode a name as an integer, so that it can be released among noisy counts: a byte 1 followed by the bytes of the
+    name.
+
+    Args:
+        name: Name as UTF-8.
 
     >>> encode_name(b"ab")
     90466

@@ -165,7 +165,8 @@ class NoisyMedians(QueryMechanism):
     display_name = "noisy medians"
 
     def _plan(self, query: MedianQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the public plan of this query, whose example cuts are evenly spaced edges.
+        """Choose the noise of medians by smooth sensitivity, and return the plan of the release; its example cuts are
+        equally spaced edges.
 
         Args:
             query: The query.
@@ -181,7 +182,7 @@ class NoisyMedians(QueryMechanism):
         return Plan(query, loss, adjacency, "recursive medians by smooth sensitivity", Selection(even), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return ``2**levels - 1`` edge numbers in nondecreasing order: the noisy medians.
+        """Cut the cells recursively at noisy medians, and return the ``2**levels - 1`` edges, in nondecreasing order.
 
         Args:
             table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
@@ -280,7 +281,8 @@ def median_sensitivity(counts: IntArray, beta: float) -> float:
 def _largest_weighted_distance(
     left: IntArray, left_weights: FloatArray, right: IntArray, right_weights: FloatArray
 ) -> float:
-    """Return the largest distance of a left and a right position, times the weights of both.
+    """Return the largest distance between a left and a right position, times the weights of both: the maximum of smooth
+    sensitivity.
 
     The search is a divide and conquer. The logarithm of a distance is concave, so the further out the right position,
     the nearer the best left one. Right positions are bisected, and for each middle one only those left positions are
@@ -343,7 +345,8 @@ class NoisyAuc(QueryMechanism):
     display_name = "a noisy area"
 
     def _plan(self, query: AucQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the public plan of this query, whose example area is one half.
+        """Choose the noise of the area under the ROC curve, and return the plan of the release; its example area is one
+        half.
 
         Args:
             query: The query.

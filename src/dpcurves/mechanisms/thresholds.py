@@ -95,8 +95,9 @@ class SparseVector(QueryMechanism):
     display_name = "the sparse vector technique"
 
     def _plan(self, query: ThresholdQuery | CoverageQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan with both noises. Its error is the standard deviation of the noise of a comparison, in
-        records.
+        """Choose the noises of the sparse vector technique for a query, and return the plan of the release.
+
+        Its expected error is the standard deviation of the noise of a comparison, in records.
 
         Args:
             query: Sums that are compared with thresholds.
@@ -110,8 +111,8 @@ class SparseVector(QueryMechanism):
         return Plan(query, loss, adjacency, "sparse vector technique", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return the indices of the first comparisons that reached their threshold, padded with the number of
-        comparisons.
+        """Return the indices of the first noisy comparisons that reached their threshold (sparse vector), padded with
+        the number of comparisons.
 
         Args:
             table: SECRET. Exact counts of the cells, flat, missing records last.
@@ -143,7 +144,8 @@ at this number."""
 
 
 def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> DifferenceSensitivity:
-    """Return the largest changes of the differences, over all kinds of records that are added, removed or replaced.
+    """Return the sensitivity of the differences between sums and thresholds: their largest rises and falls when records
+    are added, removed or replaced.
 
     Two records are of one kind if they have the same weight in every comparison; missing records are a kind with
     weights 0. With too many kinds to try all pairs, a rise and a fall are each bounded by the range of the weights of a
@@ -205,6 +207,9 @@ def sparse_vector_distribution(compared: Comparisons, loss: PrivacyLoss, adjacen
 def two_thirds_power(value: Fraction) -> Fraction:
     """Return ``value**(2 / 3)``, rounded down to 20 binary digits, so that all machines get the same result.
 
+    Args:
+        value: A number of at least 0.
+
     >>> two_thirds_power(Fraction(8))
     Fraction(4, 1)
     """
@@ -236,7 +241,8 @@ def compute_differences(table: ExactTable, compared: Comparisons) -> list[int]:
 def select_reached(
     differences: Sequence[int], sum_noises: Sequence[int], threshold_noise: int, cutoff: int
 ) -> tuple[int, ...]:
-    """SECRET: return the indices of the first `cutoff` differences that reach the shared noise when their own is added.
+    """SECRET: find the first `cutoff` noisy sums that reach the noisy threshold, as the sparse vector technique does;
+    return their indices.
 
     Args:
         differences: SECRET. Exact sums minus their thresholds.
@@ -245,7 +251,7 @@ def select_reached(
         cutoff: Largest number of indices to return.
 
     Returns:
-        `cutoff` indices in increasing order; the number of differences fills the places that are left.
+        `cutoff` indices in increasing order, padded with the number of differences.
     """
     reached = [
         index
@@ -281,7 +287,8 @@ class MergedCells(QueryMechanism):
     display_name = "merged cells"
 
     def _plan(self, query: MergePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example partition has one interval per cell.
+        """Choose the noise for merging cells to intervals, and return the plan of the release; its example has one
+        interval per cell.
 
         Args:
             query: Cells that are merged to intervals.
@@ -295,7 +302,7 @@ class MergedCells(QueryMechanism):
         return Plan(query, loss, adjacency, "merged cells", Selection((1,) * query.cells), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return 1 for the last cell of each interval, else 0.
+        """Return a private partition of the cells into intervals: 1 for the last cell of each interval, else 0.
 
         Args:
             table: SECRET. Exact counts of the cells of the axis, missing records last, of shape ``(cells + 1,)``.
@@ -330,7 +337,8 @@ def calibrate_merge_noise(loss: PrivacyLoss, adjacency: Adjacency) -> Noise:
 def mark_interval_ends(
     counts: Sequence[int], min_records: int, count_noises: Sequence[int], threshold_noises: Sequence[int]
 ) -> Iterator[int]:
-    """SECRET counts in, private decisions out: generate 1 for each cell whose noisy count ends an interval, else 0.
+    """Merge cells to intervals: generate 1 for each cell whose noisy count since the last end reaches a noisy minimum,
+    else 0.
 
     Args:
         counts: SECRET. Exact number of records in each cell.
@@ -392,8 +400,10 @@ class PrivTree(QueryMechanism):
     refusal_template = "{called} is grown for a query that asks for one, not {kind}"
 
     def _plan(self, query: TreePartitionQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan whose example is the partition of evenly spread records; a single box if their number is
-        private.
+        """Choose noise, threshold and decay of PrivTree for a query, and return the plan of the release, with an
+        example partition.
+
+        The example is the partition of uniformly spread records; a single box if their number is private.
 
         Args:
             query: Boxes that are divided to a tree.
@@ -405,7 +415,8 @@ class PrivTree(QueryMechanism):
         return Plan(query, loss, adjacency, name, PartitionDecisions(_example_partition(growth, adjacency)), error=0.0)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return 1 for each divisible box that is split, else 0, in the order of `SplitRule.find_leaves`.
+        """Return the decisions of a private partition: 1 for each divisible box that is split, else 0, in the order of
+        `SplitRule.find_leaves`.
 
         Args:
             table: SECRET. Exact counts of the cells, flat, missing records last.
@@ -503,7 +514,7 @@ def calibrate_noise_and_decay(parts: int, height: int, loss: PrivacyLoss, adjace
 
 
 def path_sensitivity(parts: int, height: int) -> Fraction:
-    """Return C of `PrivTree`: the largest loss of the splits on one path, in units of 1 / scale.
+    """Return the constant C of `PrivTree`: the largest privacy loss of all splits on one path, in units of 1 / scale.
 
     Args:
         parts: Largest number of parts of a box, at least 2.
@@ -516,7 +527,8 @@ def path_sensitivity(parts: int, height: int) -> Fraction:
 
 
 def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness) -> BoolArray:
-    """SECRET scores in, decisions out: return for each score whether the score plus noise is above zero.
+    """Return for each score whether the score plus fresh noise is above zero; the scores are secret, the decisions
+    private.
 
     Args:
         scores: SECRET. Integers, of shape ``(boxes,)``.
@@ -528,7 +540,7 @@ def is_noisily_above_zero(scores: IntArray, noise: Noise, randomness: Randomness
 
 
 def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolArray]) -> tuple[int, ...]:
-    """Return 1 or 0 for each box that can be split, level by level from the box of all cells down.
+    """Grow the tree of boxes level by level, and return the decision of each divisible box: 1 if it is split, else 0.
 
     Args:
         splitting: Rule that divides boxes into parts.
@@ -547,8 +559,8 @@ def _grow_partition(splitting: SplitRule, divides: Callable[[Boxes, int], BoolAr
 
 
 def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tuple[int, ...]:
-    """Return the partition that evenly spread records would get without noise, for a plan's text; a single box if their
-    number is private.
+    """Return the partition that uniformly spread records would get without noise, to show in a plan; a single box if
+    their number is private.
 
     Args:
         growth: Box of all cells, threshold and decay of the scores.
@@ -561,7 +573,7 @@ def _example_partition(growth: PrivTreeParameters, adjacency: Adjacency) -> tupl
     records = float(adjacency.units * adjacency.unit.records) if isinstance(adjacency, ReplaceOne) else 0.0
 
     def divide_exactly(boxes: Boxes, depth: int) -> BoolArray:
-        """Return for each box whether it would be split if all records were evenly spread and no noise was added.
+        """Return for each box whether it would be split if all records were uniformly spread and no noise was added.
 
         Args:
             boxes: Boxes of cells, all at the same depth.

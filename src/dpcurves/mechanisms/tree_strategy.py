@@ -95,7 +95,7 @@ class PerfectTrees:
     total_is_public: bool
 
     def select_trees(self, numbers: NDArray[np.int64]) -> PerfectTrees:
-        """Return the trees with these indices, in this order.
+        """Return the selected trees, in the order of the indices.
 
         Args:
             numbers: Indices of trees, from 0.
@@ -103,7 +103,8 @@ class PerfectTrees:
         return replace(self, radices=self.radices[numbers], widths=self.widths[numbers])
 
     def approximate_errors(self, rounds: int = TUNING.few_rounds) -> FloatArray:
-        """Return the error of each tree after a few updates of its budget fractions, of shape ``(trees,)``.
+        """Return the approximate error of each tree, after a few updates of its budget fractions, to rank candidates,
+        (trees,).
 
         Args:
             rounds: Number of updates.
@@ -147,15 +148,15 @@ class PerfectTrees:
 
     @cached_property
     def _children(self) -> FloatArray:
-        """Number of children of a node of the level above, including a child that is cut off, of shape ``(trees,
-        levels)``.
+        """Number of children of a node of the level above, counting one that the end of the row cuts off, (trees,
+        levels).
         """
         return np.ceil(self.radices)
 
     @cached_property
     def _edge_moments(self) -> tuple[FloatArray, FloatArray]:
-        """Means of ``j + u**2`` and of ``(j + u)**2`` over edges at a fraction u of node number j of a level; both
-        (trees, levels).
+        """Means of ``j + u**2`` and of ``(j + u)**2`` over all edges, where an edge lies at a fraction u of node j
+        (from 0) of its parent; (trees, levels) each.
         """
         full_children = np.floor(self.radices)
         cut = self.radices - full_children
@@ -170,14 +171,16 @@ class PerfectTrees:
 
     @cached_property
     def _variance_weights(self) -> FloatArray:
-        """Contribution of a level to the error per unit of its variance, given the total of the node above."""
+        """How much each level adds to the error per unit of its variance, given the total of the node above, (trees,
+        levels).
+        """
         first, second = self._edge_moments
         return first - second / self._children
 
     def _combine_variances(self, shares: FloatArray) -> FloatArray:
-        """Return the variance of a node's estimate from its own subtree, of shape ``(trees, levels)``.
+        """Return the variance of a node's estimate from its own subtree, for each level, (trees, levels).
 
-        It is a recursion of inverse-variance means, from the finest level to the coarsest.
+        Computed by a recursion of inverse-variance means, from the finest level to the coarsest.
 
         Args:
             shares: Budget fraction of each level, of shape ``(trees, levels)``.
@@ -189,9 +192,16 @@ class PerfectTrees:
         return combined
 
     def _first_level_error(self, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return what the first level adds to the error of each tree, and its derivative by the variance of a node.
+        """Return how much the first level adds to the error of each tree, and its derivative with respect to the
+        variance of a node.
 
         Both have the shape ``(trees,)``.
+
+        Args:
+            variance: Variance of a node of the first level, (trees,).
+
+        Returns:
+            Contributions and derivatives, (trees,) each.
         """
         first = self._edge_moments[0][:, 0]
         second = self._edge_moments[1][:, 0]
@@ -202,8 +212,8 @@ class PerfectTrees:
         return first * variance - second * variance * reduction, first - second * reduction * (2 - nodes * reduction)
 
     def _error_gradients(self, shares: FloatArray) -> FloatArray:
-        """Return the derivative of the error by the logarithm of each budget fraction, divided by `power`, by the
-        chain rule.
+        """Return how the error of each tree changes with the logarithm of each level's budget fraction, divided by
+        `power`: the pulls of the optimisation.
 
         Args:
             shares: Budget fractions of the levels, (trees, levels).
@@ -320,7 +330,8 @@ def _best_shapes_by_depth(
 def _rank_shapes(
     size: tuple[int, int, int], family: Family, total_is_public: bool, tuning: Tuning
 ) -> Iterator[tuple[float, TreeShape]]:
-    """Generate the best shapes of each depth with their errors, for depths whose approximate error is near the least.
+    """Generate the best tree shapes of each depth with their errors, for depths whose approximate error is near the
+    least.
 
     Args:
         size: Number of rows, of cells of a row, and of cells of the finest intervals.
@@ -340,7 +351,8 @@ def _rank_shapes(
 def _candidate_trees(
     rows: int, cells: int, width: int, family: Family, total_is_public: bool
 ) -> Iterator[PerfectTrees]:
-    """Generate candidate trees grouped by depth, without a root and with a root.
+    """Generate candidate trees (strategies of nested intervals) grouped by depth, without and with a root, for a search
+    in closed form.
 
     Args:
         rows: Number of rows of the table.
@@ -392,10 +404,14 @@ def _best_shapes(trees: PerfectTrees, tuning: Tuning) -> Iterator[tuple[float, T
 
 
 def _inner_radices(intervals: float) -> Iterator[Radices]:
-    """Generate lists of radices below the first level, from coarse to fine, for trees over this number of intervals.
+    """Generate candidate radices (children per node) of the tree levels below the first, from coarse to fine, for a
+    tree over `intervals` leaves.
 
     In the best trees all radices are similar, with two exceptions. Prefixes are interpolated below the last level, so
     its radix may differ; and the first radix is the number of intervals divided by the product of the others.
+
+    Args:
+        intervals: Number of leaves that the tree needs at least.
     """
     yield ()
     yield from ((last,) for last in range(2, 129) if last < intervals)
@@ -405,11 +421,11 @@ def _inner_radices(intervals: float) -> Iterator[Radices]:
 
 
 def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]:
-    """Generate lists of `middle` and ``middle + 1``, ended by `last`, that leave a first radix of at most
-    ``3 * middle``.
+    """Generate radices of inner tree levels, all `middle` or ``middle + 1``, ended by `last`, that leave a first radix
+    of at most ``3 * middle``.
 
     Args:
-        middle: Smaller one of the two radices of the inner levels.
+        middle: Smaller one of the two radices (children per node) of the inner levels.
         last: Radix of the finest level.
         intervals: Number of leaves that the tree needs at least.
 
@@ -426,8 +442,7 @@ def _repeat_radix(middle: int, last: int, intervals: float) -> Iterator[Radices]
 
 
 def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
-    """Return budget fractions in units of 1/1000 that add up to 1: rounded down, then the largest remainders rounded
-    up.
+    """Round budget fractions of levels to multiples of 1/1000 that add up to 1, by largest remainders.
 
     Args:
         shares: Budget fractions that add up to 1, one for each level.
@@ -440,7 +455,7 @@ def _round_to_thousandths(shares: FloatArray) -> tuple[Fraction, ...]:
 
 
 def _exact_error(shape: TreeShape, rows: int, cells: int, single_noise: Noise, total_is_public: bool) -> float:
-    """Return the exact mean variance of a prefix with integer noise.
+    """Return the mean variance of a prefix count under a tree, computed exactly with integer noise, in squared records.
 
     Args:
         shape: The tree.

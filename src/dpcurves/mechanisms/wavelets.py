@@ -95,7 +95,8 @@ class Budgets(NamedTuple):
 def calibrate_budgets(
     record_sensitivity: Fraction, move_sensitivity: Fraction, loss: PrivacyLoss, adjacency: Adjacency
 ) -> Budgets:
-    """Return the budgets at which all sums and the missing cell together lose at most `loss`, with the least noise.
+    """Return the noise budgets at which all sums and the missing count together lose at most `loss`, with the least
+    noise.
 
     Args:
         record_sensitivity: Largest relative sensitivity to one added or removed record in the cells.
@@ -152,7 +153,10 @@ class Haar(FixedWidthMechanism, PrefixMechanism):
     display_name = "a wavelet"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy contrasts; its error is the error of a prefix estimated from them by least squares.
+        """Choose the noise of Haar wavelet coefficients for a query, and return the plan of the release; no record is
+        read.
+
+        The plan's expected error is that of a prefix count, estimated from the coefficients by least squares.
 
         Args:
             query: Cells to count.
@@ -193,7 +197,8 @@ def _haar_distribution(query: CountQuery, width: int, loss: PrivacyLoss, adjacen
 
 
 def _optimise_path_budgets(points: int, top: float, family: Family, adjacency: Adjacency) -> tuple[Fraction, ...]:
-    """Return the budgets that minimise the mean variance of a prefix, if every prefix ends in a full tree.
+    """Return the budgets of a row's total and contrasts that minimise the mean variance of a prefix, if every prefix
+    ends in a full tree.
 
     The first is for the total of a row, 0 if it is not released, the others for contrasts from coarse to fine. Between
     rows a move costs as much as two records, in a row as much as `largest_sensitivities` gives for a single axis.
@@ -236,8 +241,10 @@ class Privelet(QueryMechanism):
     display_name = "wavelets of a table"
 
     def _plan(self, query: WaveletQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy wavelets; its error is the root mean variance of a box that begins at the first
-        cell.
+        """Choose the noise of Haar wavelet coefficients of a table (Privelet), and return the plan of the release; no
+        record is read.
+
+        The plan's expected error is the root of the mean variance of the count of a box that begins at the first cell.
 
         Args:
             query: Boxes of a table to count.
@@ -249,8 +256,8 @@ class Privelet(QueryMechanism):
         return Plan(query, loss, adjacency, f"wavelets along {len(query.sides)} axes", distribution, error)
 
     def run(self, table: ExactTable, plan: Plan, randomness: Randomness) -> tuple[int, ...]:
-        """Return noisy wavelets, then the noisy count of cells outside the table if there are any, then of missing
-        records.
+        """Return noisy Haar wavelet coefficients of a table, then the noisy number of records outside it, if there is
+        an outside, and of missing ones.
 
         Args:
             table: SECRET. Exact counts of the cells, flat, missing records last.
@@ -304,9 +311,12 @@ def sample_value_noise(distribution: HaarTensorSums, randomness: Randomness) -> 
 
 
 def _haar_transform(cells: ExactTable) -> ExactTable:
-    """SECRET: return the Haar transform along the last axis: the total, then contrasts from coarse to fine.
+    """SECRET: return the Haar wavelet coefficients along the last axis: the total, then contrasts from coarse to fine.
 
     The result has the shape of `cells`.
+
+    Args:
+        cells: SECRET. Exact counts, (..., cells).
     """
     contrasts: list[ExactTable] = []
     for _ in band_sizes(cells.shape[-1])[1:]:
@@ -376,10 +386,11 @@ class AxisBudgets(NamedTuple):
 
     @classmethod
     def from_side(cls, side: int, family: Family) -> AxisBudgets:
-        """Return the budgets with the least mean variance of a prefix, for a given sum over a path.
+        """Return the budgets of the levels of an axis that minimise the mean variance of a prefix, for a given sum
+        along a path.
 
-        A band whose factors in prefixes have the mean square w adds ``w / budget**power`` to the variance, with power 2
-        for Laplace noise and 1 for Gaussian noise. The sum is least if ``budget**(power + 1)`` is proportional to w.
+        A level whose factors in prefixes have the mean square w adds ``w / budget**power`` to the variance, with power
+        2 for Laplace noise and 1 for Gaussian noise. The sum is least if ``budget**(power + 1)`` is proportional to w.
 
         Args:
             side: Number of cells of the axis.
@@ -391,7 +402,8 @@ class AxisBudgets(NamedTuple):
         )
 
     def move_sensitivities(self) -> list[MoveSensitivities]:
-        """Return the sensitivities of two equal cells, and of the costliest cells in different halves of each level.
+        """Return the sensitivities, along this axis, to a record that moves: between equal cells, and between the
+        costliest cells in different halves of each level.
 
         The first node of a level has contrasts of all levels above, and its right half is the largest. In its left
         half, the first cell has contrasts of all levels below. In its right half, of r cells, the first cell has
@@ -443,8 +455,10 @@ def largest_sensitivities(axes: list[AxisBudgets], family: Family) -> tuple[Frac
 
 
 def _sensitivity_to_move(along: tuple[MoveSensitivities, ...], family: Family) -> Fraction:
-    """Return the relative sensitivity to a record that moves between cells, given those along each axis: the formulas
-    of `largest_sensitivities`.
+    """Return the relative sensitivity to a record that moves between cells of a table, from the sensitivities along
+    each axis.
+
+    By the formulas of `largest_sensitivities`.
 
     Args:
         along: Sensitivities along each axis.
@@ -495,7 +509,8 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
     display_name = "a square root of prefix sums"
 
     def _plan(self, query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy convolutions.
+        """Choose the noise of counts under the square-root strategy, and return the plan of the release; no record is
+        read.
 
         Args:
             query: Cells to count.

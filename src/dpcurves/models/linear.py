@@ -98,7 +98,7 @@ def _parse_coefficient(coefficient: Any, name: str) -> float:
 
 
 def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: Levels) -> FormulaParts:
-    """Return intercept, columns and terms of named coefficients.
+    """Parse named coefficients of a regression (R or statsmodels) into intercept, columns and terms.
 
     Args:
         coefficients: Coefficients by their names in R or statsmodels.
@@ -145,8 +145,11 @@ def _declare_columns(
 
 
 def _split_interaction(name: str) -> list[str]:
-    """Return the factors of an interaction: the parts of a coefficient's name between colons, except those inside
-    brackets."""
+    """Split the name of an interaction into its factors: at colons that are not inside brackets.
+
+    Args:
+        name: Name of a coefficient in the notation of R or patsy.
+    """
     factors = [""]
     depth = 0
     for letter in name:
@@ -162,7 +165,8 @@ def _split_interaction(name: str) -> list[str]:
 
 
 def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Level:
-    """Return the factor (power of a column, or level of a category) that one part of a coefficient's name means.
+    """Parse one factor of a coefficient's name: the power of a column, or the level of a category, that the name stands
+    for.
 
     Args:
         part: Part of a name, such as ``age``, ``I(age^2)`` or ``sexm``; parts of products are joined by ``:``.
@@ -174,10 +178,10 @@ def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Leve
     """
     matches: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
     if len(matches) != 1:
-        ways = "two ways; rename the column or the category"
+        ways = "has two meanings; rename the column or the category"
         if not matches:
-            ways = "no way; declare ranges={'age': (0, 90)} or categories={'sex': ('f', 'm')} for its column"
-        raise InvalidArgument("table", f"the coefficient {describe_value(part)} is understood in {ways}")
+            ways = "has no meaning; declare ranges={'age': (0, 90)} or categories={'sex': ('f', 'm')} for its column"
+        raise InvalidArgument("table", f"the name {describe_value(part)} of a coefficient {ways}")
     return matches[0]
 
 
@@ -354,7 +358,11 @@ def _find_sklearn_link(last: Any) -> Link:
 
 
 def _apply_step(step: Any, design: Design) -> Design:
-    """Return the design matrix after one step of a pipeline.
+    """Return the design matrix (features as sums of terms) after one step of a scikit-learn pipeline.
+
+    Args:
+        step: Fitted transformer.
+        design: Design matrix before the step.
 
     Raises:
         InvalidArgument: the step is not supported.
@@ -435,7 +443,11 @@ def _apply_one_hot_encoder(step: Any, design: Design) -> Design:
 
 
 def _require_plain_column(feature: Feature) -> Power:
-    """Return the factor of a feature that is a column of the table, perhaps transformed.
+    """Return the factor of a feature that is a column of the table, perhaps transformed; an encoder or scaler needs
+    one.
+
+    Args:
+        feature: Feature as a sum of terms.
 
     Raises:
         InvalidArgument: the feature is something else, such as a product.
@@ -449,7 +461,12 @@ def _require_plain_column(feature: Feature) -> Power:
 
 
 def _scale_feature(feature: Feature, number: float) -> Feature:
-    """Return the feature times a number: each coefficient is multiplied."""
+    """Return the feature times a number: each coefficient is multiplied.
+
+    Args:
+        feature: Feature as a sum of terms.
+        number: The factor.
+    """
     return tuple(replace(term, coefficient=term.coefficient * number) for term in feature)
 
 
@@ -469,7 +486,7 @@ def _standardize_feature(feature: Feature, centre: float, spread: float) -> Feat
 
 
 def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Return the features after a scaler: centred, and divided by their spreads.
+    """Return the features after a fitted scaler: centred, and divided by their spreads.
 
     Args:
         step: Fitted scaler of scikit-learn.
@@ -488,7 +505,7 @@ def _apply_scaler(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ..
 
 
 def _apply_polynomial_features(step: Any, features: tuple[Feature, ...]) -> tuple[Feature, ...]:
-    """Return the products of powers of features that the step lists.
+    """Return the features after ``PolynomialFeatures``: products of powers of the features before.
 
     Args:
         step: Fitted ``PolynomialFeatures`` of scikit-learn.
@@ -618,8 +635,9 @@ class Scorecard(Predictor):
             )
 
     def _require_declared(self) -> None:
-        """Raise `InvalidArgument` unless each column in a term is declared once, fits its factors, and each declared
-        column is in a term."""
+        """Check that each column in a term is declared once and fits its factors, and that each declared column is in a
+        term; raise `InvalidArgument` otherwise.
+        """
         named = {column.column: column for column in self.columns}
         if len(named) < len(self.columns):
             raise InvalidArgument("columns", "a column is declared twice: declare each once")
@@ -641,7 +659,14 @@ class Scorecard(Predictor):
             )
 
     def _bound_term(self, term: Term) -> float:
-        """Return an upper bound of the absolute value of a term; each factor is largest at an endpoint of its range."""
+        """Return an upper bound of the absolute value of a term over all records, from the declared ranges of its
+        columns.
+
+        Each factor is largest at an endpoint of its range.
+
+        Args:
+            term: Coefficient and factors.
+        """
         size = abs(term.coefficient)
         ranges = {column.column: column for column in self.columns if isinstance(column, NumericColumn)}
         with np.errstate(over="ignore"):
@@ -658,8 +683,8 @@ class Scorecard(Predictor):
 
     @property
     def linear(self) -> Scorecard:
-        """This scorecard with the identity link, for grids on the scale of the linear predictor, such as
-        `Grid.logistic`.
+        """This scorecard with the identity link: it predicts linear predictors such as log-odds, for grids on that
+        scale (`Grid.logistic`).
         """
         return replace(self, link=Link.IDENTITY)
 
@@ -691,8 +716,14 @@ class Scorecard(Predictor):
         return self.link.response(total)
 
     def _clip_column(self, column: NumericColumn | Categories, values: FloatArray) -> FloatArray:
-        """Return the values of a column, (records,): numbers clipped to the declared range, and -1 for missing
-        categories of a column in `others`."""
+        """Return the values of a column, (records,), as the scorecard uses them: numbers clipped to the declared range.
+
+        In columns of `others`, missing categories become -1, which counts as the reference category.
+
+        Args:
+            column: Declaration of the column.
+            values: Numbers, or indices of categories, (records,).
+        """
         if isinstance(column, NumericColumn):
             return np.clip(values, column.lower, column.upper)
         return np.where(np.isnan(values), -1.0, values) if column.column in self.others else values
@@ -803,6 +834,10 @@ def _require_matching_column(factor: Power | Level, column: NumericColumn | Cate
     """Check that a factor fits the declaration of its column.
 
     A level must be a declared category, a power needs a range, and a logarithm a range above -1.
+
+    Args:
+        factor: Power of a column, or level of a category.
+        column: Declaration of the column.
 
     Raises:
         InvalidArgument: the factor does not fit.

@@ -140,12 +140,12 @@ class Residual(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Name of the model's residual in axis labels and legends."""
+        """Name of the residual, from the model's name, for axis labels and legends."""
         return f"{self.outcome} minus {self.model.name}"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """Columns that are read: the outcome first, then the inputs of the model."""
+        """Columns that the residual is computed from: the outcome first, then the inputs of the model."""
         return (Input(self.outcome), *self.model.inputs)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:

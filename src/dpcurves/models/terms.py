@@ -115,7 +115,7 @@ class Power:
             )
 
     def evaluate(self, clipped: FloatArray) -> FloatArray:
-        """Return the factor for each record, shape (records,).
+        """Return the value of this factor of a term (a power or logarithm of a column) for each record, (records,).
 
         Args:
             clipped: Numbers of the column, clipped to its range, shape (records,).
@@ -181,7 +181,7 @@ def column_to_json(column: NumericColumn | Categories) -> dict[str, Any]:
 
 
 def column_from_json(name: str, declared: Mapping[str, Any]) -> NumericColumn | Categories:
-    """Return a column from the JSON values of `column_to_json`.
+    """Return a declared column of a model from its JSON values.
 
     Args:
         name: Name of the column.
@@ -212,7 +212,7 @@ def factor_to_json(factor: Power | Level) -> dict[str, Any]:
 
 
 def factor_from_json(stored: Any) -> Power | Level:
-    """Return a factor from the JSON values of `factor_to_json`.
+    """Return a factor of a term (power or category) from its JSON values.
 
     Args:
         stored: An object; or the name of a column, which means its first power.
@@ -256,21 +256,29 @@ class Link(Enum):
 
 
 def apply_elementwise(function: Callable[[float], float], values: FloatArray) -> FloatArray:
-    """Return ``function(value)`` for each value, shape (n,).
+    """Apply a scalar function to each value separately, so that results do not depend on the position in the array.
 
     Args:
-        function: Called with one number at a time, so that a result does not depend on the other numbers.
+        function: Function of one number.
         values: Numbers, shape (n,).
     """
     return np.fromiter(map(function, values.tolist()), dtype=np.float64, count=len(values))
 
 
 def _logistic(linear: float) -> float:
-    """Return ``1 / (1 + exp(-linear))``, computed from an exponential that cannot overflow."""
+    """Return the logistic function ``1 / (1 + exp(-linear))``, computed without overflow.
+
+    Args:
+        linear: Linear predictor.
+    """
     small = exp(-abs(linear))
     return (1.0 if linear >= 0 else small) / (1.0 + small)
 
 
 def _exponential(linear: float) -> float:
-    """Return ``exp(linear)``; linear predictors above 700 count as 700, and NaN gives NaN."""
+    """Return ``exp(linear)``, the inverse of the log link; linear predictors above 700 count as 700, and NaN gives NaN.
+
+    Args:
+        linear: Linear predictor.
+    """
     return linear if isnan(linear) else exp(min(linear, 700.0))  # exp(700) is a finite double

@@ -88,7 +88,7 @@ class Tree:
                 "parents",
             )
         if not all(map(isfinite, (*self.threshold, *self.value))):
-            raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or cut them")
+            raise InvalidArgument("trees", "thresholds and values must be finite: refit the model, or clip them")
 
 
 # Models of scikit-learn that can be read.
@@ -161,12 +161,12 @@ class TreeEnsemble(Predictor):
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The numeric columns that are read."""
+        """The numeric columns that the trees compare, in order."""
         return tuple(Input(column) for column in self.columns)
 
     @property
     def linear(self) -> TreeEnsemble:
-        """This ensemble without its link function. Its predictions are linear predictors, such as log-odds."""
+        """This ensemble with the identity link: it predicts linear predictors such as log-odds."""
         return TreeEnsemble(self.name, self.columns, self.trees, self.base, self.factor)
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
@@ -211,7 +211,7 @@ class TreeEnsemble(Predictor):
 
     @classmethod
     def from_fields(cls, name: str, fields: Mapping[str, Any]) -> TreeEnsemble:
-        """Return the trees from JSON values.
+        """Return the tree ensemble from its JSON fields, as `fields` returned them.
 
         Args:
             name: Name of the scores.
@@ -322,6 +322,9 @@ def _initial_prediction(model: Any) -> tuple[float, Link]:
 
     The constant is equal for all records, so the private method of scikit-learn is called for a single record of zeros.
 
+    Args:
+        model: Fitted gradient boosting of scikit-learn.
+
     Raises:
         InvalidArgument: the model starts from another model, or has another loss than ``log_loss``.
     """
@@ -337,7 +340,7 @@ def _initial_prediction(model: Any) -> tuple[float, Link]:
 
 
 def _convert_tree(tree: Any, *, holds_classes: bool = False) -> Tree:
-    """Return a tree of scikit-learn as a `Tree`.
+    """Convert a fitted decision tree of scikit-learn to a `Tree`.
 
     Args:
         tree: The attribute `tree_` of a fitted estimator.
@@ -358,7 +361,11 @@ def _convert_tree(tree: Any, *, holds_classes: bool = False) -> Tree:
 
 
 def threshold_before_rounding(threshold: float) -> float:
-    """Return the largest double that is at most the threshold after rounding to single precision.
+    """Return the largest double that rounds to at most the threshold in single precision, so that doubles are compared
+    as the model compares floats.
+
+    Args:
+        threshold: Threshold of a tree node.
 
     >>> threshold_before_rounding(0.5) > 0.5, float(np.float32(threshold_before_rounding(0.5)))
     (True, 0.5)

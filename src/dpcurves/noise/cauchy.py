@@ -90,7 +90,7 @@ class _DiscPoint:
         return cls(1 if randomness.sample_below(2) else -1, x_digits, y_digits, DIGIT_BITS)
 
     def refine(self, randomness: Randomness) -> _DiscPoint:
-        """Return the same point with 64 more random binary digits per coordinate.
+        """Return the same random point, determined to 64 more binary digits per coordinate.
 
         Args:
             randomness: Source of random bits.
@@ -102,19 +102,21 @@ class _DiscPoint:
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the point lies in the disc; None if that is not certain at this precision."""
+        """Whether the point lies in the unit disc; None if its known digits do not decide that."""
         if (self.x + 1) ** 2 + (self.y + 1) ** 2 <= 1 << 2 * self.bits:
             return True
         return False if self.x**2 + self.y**2 >= 1 << 2 * self.bits else None
 
     @property
     def has_bounded_quotient(self) -> bool:
-        """True if `y` is certainly above zero, so that the quotient ``x / y`` is bounded."""
+        """Whether `y` is certainly above zero at this precision, so that the quotient ``x / y`` (the Cauchy variable)
+        is bounded.
+        """
         return self.y > 0
 
     @property
     def quotient_bounds(self) -> tuple[Fraction, Fraction]:
-        """Lower and upper bound of ``x / y``, without the sign, over all points that these digits allow.
+        """Lower and upper bound of ``x / y``, without the sign, over all points that the known digits allow.
 
         The upper bound is valid only if `has_bounded_quotient`.
         """

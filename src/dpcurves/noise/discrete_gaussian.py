@@ -99,24 +99,25 @@ class StepEnvelope:
     bits: int
 
     def step_start(self, outcome: int) -> int:
-        """Return the smallest absolute value of the integers in this step; it has the largest weight.
+        """Return the smallest absolute value of the integers in a step of the envelope, which has the largest weight.
 
         Args:
-            outcome: Number of the step: ``2 * b + s``.
+            outcome: Number of the step, ``2 * b + s``: the b-th step (from 0) on side s, 1 for negative integers.
         """
         return (outcome >> 1 << self.bits) + (outcome & 1)
 
     def exponent_excess(self, outcome: int, low: int) -> Fraction:
-        """Return by how much an integer's exponent ``rate * z**2`` exceeds that of the first integer of its step.
+        """Return the exponent of an integer's acceptance probability: by how much ``rate * z**2`` exceeds its value at
+        the first integer of the step.
 
         Args:
             outcome: Number of the step.
-            low: Places from the start of the step to the integer.
+            low: Position of the integer within its step, from 0.
         """
         return self.rate * (low * (2 * self.step_start(outcome) + low))
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights of the steps, for `InversionTable`.
+        """Return bounds of the weights of the envelope's steps, for sampling a step by inversion.
 
         Args:
             bits: Binary digits after the point of the bounds.
@@ -132,7 +133,7 @@ class StepEnvelope:
         return listed, 2 * bound_geometric_sum(next_, ratio, bits)
 
     def _side_weights(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
-        """Yield bounds of the weight of each step on one side of zero, from the centre out.
+        """Yield bounds of the weight of each step on one side of zero, from zero outwards.
 
         Args:
             sign: 0 for integers at or above zero, 1 for integers below.
@@ -198,7 +199,7 @@ class RejectionSampler:
         Args:
             is_accepted: Mask of the proposals, all True, (size,).
             outcomes: Step of each proposal.
-            low: Place of each proposal in its step.
+            low: Position of each proposal within its step.
             randomness: Source of random bits.
         """
         excess_bounds = self._doubts.take(outcomes, mode="clip")
@@ -208,7 +209,7 @@ class RejectionSampler:
 
 
 def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Sample uniform integers from 0 to ``2**bits - 1``.
+    """Sample the positions of proposals within their steps: uniform integers from 0 to ``2**bits - 1``.
 
     Args:
         size: Number of integers.
@@ -221,7 +222,8 @@ def _sample_low_bits(size: int, bits: int, randomness: Randomness) -> NDArray[np
 
 
 def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
-    """Return upper bounds of the largest excess of each step's integers, in units of 2**-16.
+    """Return, for each step, an upper bound of the exponents by which its integers are rejected, in units of 2**-16,
+    for a fast first test.
 
     Args:
         steps: The steps.
@@ -238,11 +240,11 @@ def _bound_excesses(steps: StepEnvelope, outcomes: int) -> NDArray[np.uint32]:
 
 
 def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool:
-    """Return True with probability ``exp(-excess)``, given that a first test was passed.
+    """Return True with probability ``exp(-excess)``: the exact decision on a proposal that a fast first test left open.
 
-    That test had the probability ``excess_bound / 2**16``. The first variable of `sample_alternating_series` is 1 with
-    probability `excess`. If `excess` is at most the bound, it can be sampled as the product of the passed test and a
-    variable of probability ``excess * 2**16 / excess_bound``.
+    The first test was passed with probability ``excess_bound / 2**16``. The first variable of
+    `sample_alternating_series` is 1 with probability `excess`. If `excess` is at most the bound, it can be sampled as
+    the product of the passed test and a variable of probability ``excess * 2**16 / excess_bound``.
 
     Args:
         excess: The exponent, not negative.
@@ -257,10 +259,13 @@ def _accept(excess: Fraction, excess_bound: int, randomness: Randomness) -> bool
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_sampler(variance: Fraction) -> RejectionSampler:
-    """Return the rejection sampler for a variance. Samplers are cached.
+    """Return the rejection sampler of discrete Gaussian noise for a variance. Cached.
 
     A step has a power of two of integers: so many that there are at least 64 steps per standard deviation, or single
     integers.
+
+    Args:
+        variance: Variance parameter of the noise.
     """
     # at least 64 steps a standard deviation: fewer than one proposal in 100 is rejected
     bits = max(0, (int(variance / 64**2).bit_length() - 1) // 2)

@@ -89,9 +89,12 @@ class InversionTables:
 
 @lru_cache(maxsize=64)  # a pure function of a public number
 def _build_tables(scale: Fraction) -> InversionTables:
-    """Return the inversion tables for a scale. Tables are cached.
+    """Return the inversion tables that sample discrete Laplace noise of a scale digit by digit. Cached.
 
     The first is of the sign and the highest digit, the others of lower binary digits, eight places at a time.
+
+    Args:
+        scale: Scale of the noise.
     """
     bits = max(0, int(scale / 8).bit_length() - 1)  # 8 to 16 steps of the highest digit per scale
     ends = [*range(bits, 0, -8), 0]  # eight binary places at a time
@@ -112,7 +115,7 @@ class Digit:
     count: int
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights, for `InversionTable`.
+        """Return bounds of the weights of the values of a group of binary digits, for sampling by inversion.
 
         Args:
             bits: Binary digits after the point of the bounds.
@@ -138,7 +141,7 @@ class SignedDigit:
     sign_rate: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weights, for `InversionTable`.
+        """Return bounds of the weights of the highest digit with its sign, for sampling by inversion.
 
         Args:
             bits: Binary digits after the point of the bounds.

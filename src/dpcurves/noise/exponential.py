@@ -56,12 +56,17 @@ Bracket = tuple[int, int]
 
 
 def one_bracket(bits: int) -> Bracket:
-    """Return the bracket of the number 1 in units of ``2**-bits``; lower and upper bound are equal."""
+    """Return the number 1 as lower and upper bound in fixed-point arithmetic, in units of ``2**-bits``.
+
+    Args:
+        bits: Binary digits after the point.
+    """
     return 1 << bits, 1 << bits
 
 
 def multiply_brackets(left: Bracket, right: Bracket, bits: int) -> Bracket:
-    """Return the bracket of the product of two nonnegative numbers, rounded outwards.
+    """Return lower and upper bounds of the product of two nonnegative numbers, in fixed-point arithmetic, rounded
+    outwards.
 
     Args:
         left: Lower and upper bound of one number, in units of ``2**-bits``.
@@ -99,13 +104,18 @@ def bound_exp_neg(exponent: Fraction, bits: int) -> Bracket:
 
 
 def bound_exp_neg_above(epsilon: Fraction) -> Fraction:
-    """Return an upper bound of ``exp(-epsilon)`` with an error below ``2**-250``."""
+    """Return an upper bound of ``exp(-epsilon)``, as a fraction, with an error below ``2**-250``.
+
+    Args:
+        epsilon: A number of at least 0.
+    """
     epsilon_bits = 256  # bits: precision of `bound_exp_neg_above`
     return Fraction(bound_exp_neg(epsilon, epsilon_bits)[1], 1 << epsilon_bits)
 
 
 def geometric_terms(first: Bracket, ratio: Bracket, count: int, bits: int) -> list[Bracket]:
-    """Return the brackets of ``first * ratio**k`` for k = 0 to ``count - 1``.
+    """Return lower and upper bounds of the terms of a geometric series, ``first * ratio**k`` for k = 0 to ``count -
+    1``.
 
     Args:
         first: Lower and upper bound of the first term, in units of ``2**-bits``.
@@ -162,10 +172,15 @@ def sample_alternating_series(exponent: Fraction, first: int, randomness: Random
 
 
 def _sum_exp_series(small: int, bits: int) -> Bracket:
-    """Return bounds of ``exp(-x)`` for all x from `small` to ``small + 1`` units of ``2**-bits``.
+    """Return lower and upper bounds of ``exp(-x)`` by its power series, valid for all x from `small` to ``small + 1``
+    units.
 
     Rounding each term down costs less than 1.1 units. The omitted terms together, and the change of the exponential
     within the unit of `small`, are below 1 unit each.
+
+    Args:
+        small: Lower end of the range of x, in units of ``2**-bits``.
+        bits: Binary digits after the point.
     """
     total = 0
     term = 1 << bits
@@ -250,7 +265,8 @@ def sample_by_inversion(distribution: InvertedDistribution, randomness: Randomne
 
 
 def refine_until_proven(distribution: InvertedDistribution, word: int, bits: int, randomness: Randomness) -> int:
-    """Return the outcome for a uniform number that is known by its first binary digits; sample more digits if needed.
+    """Return the outcome for a uniform number that is known by its first binary digits; sample more digits until they
+    prove it.
 
     Args:
         distribution: The distribution, by bounds of its weights.
@@ -265,8 +281,8 @@ def refine_until_proven(distribution: InvertedDistribution, word: int, bits: int
 
 
 def _find_proven_outcome(distribution: InvertedDistribution, word: int, bits: int) -> int | None:
-    """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of F leave it
-    open.
+    """Return the outcome that the first `bits` digits of a uniform number prove; None if the bounds of the distribution
+    function leave it open.
 
     Args:
         distribution: Distribution whose cumulative function can be bounded to any precision.
@@ -291,6 +307,11 @@ class InversionTable:
     __slots__ = ("_by_prefix", "_distribution", "_lower", "_upper")
 
     def __init__(self, distribution: InvertedDistribution) -> None:
+        """Precompute the thresholds of the outcomes, as 64-bit words, for fast sampling by inversion.
+
+        Args:
+            distribution: The distribution, by bounds of its weights.
+        """
         lower, upper = bound_cumulative(distribution, WORD_BITS)
         # 2**64 does not fit into a word. TOP replaces it, and a word that equals TOP goes to `refine_until_proven`.
         self._lower = np.array([*(min(bound, LARGEST_WORD) for bound in lower), 0], dtype=np.uint64)
@@ -304,7 +325,9 @@ class InversionTable:
 
     @property
     def outcomes(self) -> int:
-        """Number of outcomes with a threshold; the probability of others is far below ``2**-64``."""
+        """Number of outcomes that have a threshold in the table; all others together have a probability far below
+        ``2**-64``.
+        """
         return self._upper.size
 
     def sample(self, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -412,7 +435,8 @@ class SelectionBins:
     counts: list[int]
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the weight of each bin, and 0, because there are no other outcomes.
+        """Return bounds of the weight of each bin, for sampling by inversion, and 0, because there are no other
+        outcomes.
 
         The weight of a bin is the weight of its lowest penalty, times its number of candidates.
 
@@ -425,8 +449,8 @@ class SelectionBins:
         return [(count * low, count * high) for count, (low, high) in zip(self.counts, lowest, strict=True)], 0
 
     def propose(self, randomness: Randomness) -> tuple[int, int]:
-        """SECRET: sample a candidate; return its index, and the excess of its penalty over the lowest one of its
-        bin.
+        """SECRET: propose a candidate for rejection sampling; return its index, and the excess of its penalty over the
+        lowest one of its bin.
 
         Args:
             randomness: Source of random bits.
@@ -439,6 +463,9 @@ class SelectionBins:
 
 def _subtract_least(penalties: Penalties) -> NDArray[np.uint64]:
     """SECRET: return each penalty minus the least one, as unsigned 64-bit integers, which cannot overflow.
+
+    Args:
+        penalties: SECRET. One integer per candidate.
 
     Raises:
         ValueError: the penalties are not a row of integers.
@@ -583,33 +610,39 @@ class PartitionDistribution:
         _sum_partitions(sums)
         return cls(sums)
 
-    def last_interval_weight(self, power: int, place: int) -> Scaled:
-        """Return the weight of all partitions of the first `place` positions whose last interval has ``2**power``
+    def last_interval_weight(self, power: int, length: int) -> Scaled:
+        """Return the weight of all partitions of the first `length` positions whose last interval has ``2**power``
         positions.
 
         The weight is rounded to 53 bits, and returned as an integer and a power of two.
 
         Args:
             power: Logarithm to base 2 of the length of the last interval.
-            place: Number of positions.
+            length: Number of positions.
         """
         sums = self.sums
         mantissa = self.sums.prior
         scale = 0
-        for number, digit in enumerate(_split_digits(int(sums.penalties[power, place]))):
+        for number, digit in enumerate(_split_digits(int(sums.penalties[power, length]))):
             mantissa *= float(sums.weights[number, digit])
             scale += int(sums.weight_exponents[number, digit])
-        before = place - (1 << power)
+        before = length - (1 << power)
         mantissa, shift = frexp(mantissa * float(sums.mantissas[before]))
         return int(mantissa * 2**53), shift - 53 + scale + int(sums.exponents[before])
 
-    def last_interval_weights(self, place: int) -> list[Scaled]:
-        """Return the weights of all partitions of the first `place` positions, by the length of their last interval:
-        1, 2, 4, ... as far as it fits.
+    def last_interval_weights(self, length: int) -> list[Scaled]:
+        """Return the weights of all partitions of the first `length` positions, by the size 1, 2, 4, ... of the last
+        interval.
+
+        Args:
+            length: Number of positions.
+
+        Returns:
+            One weight per length that fits, each as an integer and a power of two.
         """
         return [
-            self.last_interval_weight(power, place)
-            for power in range(min(len(self.sums.penalties), place.bit_length()))
+            self.last_interval_weight(power, length)
+            for power in range(min(len(self.sums.penalties), length.bit_length()))
         ]
 
     def sample(self, randomness: Randomness) -> NDArray[np.int64]:
@@ -642,12 +675,16 @@ class LastIntervalDistribution:
     terms: list[Scaled]
 
     def weights(self, bits: int) -> tuple[Sequence[Bracket], int]:
-        """Return bounds of the weights of all outcomes, relative to the largest, and 0, because there are no others.
+        """Return bounds of the probability weights of the last interval's lengths, relative to the largest, for
+        sampling by inversion.
 
         A ratio of mantissas is below 2. If the power of two alone is at most ``2**(-bits - 1)``, 0 and 1 are bounds.
 
         Args:
             bits: Number of binary digits of the weights.
+
+        Returns:
+            Bounds in units of ``2**-bits``, and 0, because there are no other outcomes.
         """
         scale, largest = max((scale, mantissa) for mantissa, scale in self.terms)
         brackets = []
@@ -695,7 +732,7 @@ def _digit_weights(rate: Fraction) -> tuple[FloatArray, IntArray]:
 
 
 def _normalise(mantissa: int, scale: int) -> Scaled:
-    """Return a number, rounded down, as an integer of `POWER_BITS` bits times a power of two.
+    """Return ``mantissa * 2**scale`` in normal form, with a mantissa of exactly `POWER_BITS` bits, rounded down.
 
     Args:
         mantissa: Positive integer.

@@ -124,29 +124,41 @@ class Randomness:
         return number
 
     def sample_words(self, count: int) -> NDArray[np.uint64]:
-        """Sample `count` independent uniform integers of 64 bits, as a read-only array of shape ``(count,)``."""
+        """Sample `count` independent uniform integers of 64 bits, as a read-only array of shape ``(count,)``.
+
+        Args:
+            count: Number of integers.
+        """
         count = require_integer("count", count)
         return np.frombuffer(self.random_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
 
     def sample_halfwords(self, count: int) -> NDArray[np.uint16]:
-        """Sample `count` independent uniform integers of 16 bits, as a read-only array of shape ``(count,)``."""
+        """Sample `count` independent uniform integers of 16 bits, as a read-only array of shape ``(count,)``.
+
+        Args:
+            count: Number of integers.
+        """
         count = require_integer("count", count)
         return np.frombuffer(self.random_bytes(2 * count), dtype="<u2").astype(np.uint16, copy=False)
 
     def _sample_bits(self, count: int) -> int:
-        """Sample a uniform integer from 0 to ``2**count - 1``."""
+        """Sample a uniform integer from 0 to ``2**count - 1``.
+
+        Args:
+            count: Number of bits.
+        """
         length = (count + 7) // 8
         return int.from_bytes(self.random_bytes(length), "little") >> (8 * length - count)
 
 
 def _open_key_stream(key: bytes) -> Callable[[int], bytes]:
-    """Return a function that yields the next bytes of the ChaCha20 key stream under a key.
+    """Return a function that produces the next bytes of the ChaCha20 key stream under a key.
 
     Args:
         key: 32 bytes.
 
     Returns:
-        A function of a number of bytes.
+        Function of a number of bytes.
     """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
@@ -163,7 +175,8 @@ class Memory(Protocol):
     """
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the stored noisy sums of these names, by name; names without a value are omitted.
+        """Return the noisy sums that were stored under these names, also by other processes; names without a sum are
+        omitted.
 
         Args:
             names: Names of noisy sums.
@@ -171,7 +184,7 @@ class Memory(Protocol):
         ...
 
     def keep(self, notes: Mapping[str, int]) -> dict[str, int]:
-        """Store noisy sums under new names, durably, before returning.
+        """Store noisy sums under new names, durably before returning, so that they are never drawn again.
 
         The first writer of a name wins, also between processes. So only the returned values may be used.
 
@@ -193,7 +206,7 @@ class InProcessMemory:
         self._notes: dict[str, int] = {}
 
     def recall(self, names: Sequence[str]) -> dict[str, int]:
-        """Return the stored noisy sums of these names; names without a stored sum are omitted.
+        """Return the noisy sums that were stored under these names; names without a stored sum are omitted.
 
         Args:
             names: Names of noisy sums.

@@ -78,14 +78,14 @@ class Unit:
         return self.records > 0
 
     def _build_summary(self) -> ObjectSummary:
-        """Return a summary for display: the column that identifies units, and the number of records used of each."""
+        """Return what notebooks show of the unit: its column, and its contribution bound."""
         if self.column == "":
             return ObjectSummary("Privacy unit", [("unit", "each record")])
         most = f"at most {self.records:,}" if self.is_bounded else "each question finds the number"
         return ObjectSummary("Privacy unit", [("column", self.column), ("records of a unit that are used", most)])
 
     def _repr_html_(self) -> str:
-        """Return the summary of the unit, for notebooks."""
+        """Return the summary of the privacy unit as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
@@ -127,14 +127,14 @@ class AddRemove:
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Largest squared L2 distance between the counts of neighbours: ``k**2``, because all k records may lie in
-        one cell.
+        """Largest squared L2 distance between the counts of neighbours: ``k**2`` for a contribution bound of k, if all
+        k records lie in one cell.
         """
         return self.unit.records**2
 
     @property
     def public_record_count(self) -> int | None:
-        """Number of counted records if it is public: None, because it is private."""
+        """None: under add-remove the number of records is private."""
         return None
 
     def __str__(self) -> str:
@@ -171,13 +171,15 @@ class ReplaceOne:
 
     @property
     def l1_sensitivity(self) -> int:
-        """Largest L1 distance between the counts of neighbours: ``2 * k``, for k removed and k added records."""
+        """Largest L1 distance between the counts of neighbours: ``2 * k`` for a contribution bound of k, by k removed
+        and k added records.
+        """
         return 2 * self.unit.records
 
     @property
     def squared_l2_sensitivity(self) -> int:
-        """Largest squared L2 distance between the counts of neighbours: ``2 * k**2``, if k records leave one cell
-        for another.
+        """Largest squared L2 distance between the counts of neighbours: ``2 * k**2`` for a contribution bound of k, if
+        k records leave one cell for another.
         """
         return 2 * self.unit.records**2
 
@@ -199,7 +201,10 @@ Adjacency = AddRemove | ReplaceOne
 
 
 def _require_bounded(unit: Unit) -> None:
-    """Check that a unit has a contribution bound.
+    """Check that a contribution bound is stated for a unit, which sensitivities need.
+
+    Args:
+        unit: The privacy unit.
 
     Raises:
         ValueError: the unit has none.
@@ -212,7 +217,10 @@ def _require_bounded(unit: Unit) -> None:
 
 
 def format_record_count(number: int) -> str:
-    """Format a number of records with its noun.
+    """Format a number of records with its noun, singular or plural, for messages.
+
+    Args:
+        number: Number of records.
 
     >>> format_record_count(1), format_record_count(2_000)
     ('1 record', '2,000 records')
@@ -238,17 +246,23 @@ class AdjacencyWithoutBound:
     units: int | None
 
     def with_bound(self, records: int) -> Adjacency:
-        """Return the relation with at most `records` records per unit."""
+        """Return the neighbouring relation with a contribution bound: at most `records` records per unit.
+
+        Args:
+            records: The bound, at least 1.
+        """
         return self.neighbours.to_adjacency(Unit(self.column, records), self.units)
 
     @property
     def unit_adjacency(self) -> Adjacency:
-        """The relation for counts of units instead of records, with a bound of 1, because each unit counts once."""
+        """Neighbouring relation for counts of units instead of records, with a contribution bound of 1, because each
+        unit counts once.
+        """
         return self.with_bound(1)
 
     @property
     def unit(self) -> Unit:
-        """The privacy unit without a contribution bound."""
+        """The privacy unit, whose contribution bound each question chooses."""
         return Unit.with_unknown_bound(self.column)
 
     def __str__(self) -> str:
@@ -267,11 +281,11 @@ class Neighbours(Enum):
 
     @property
     def has_public_units(self) -> bool:
-        """Return True if the number of units is public: under replace-one, not under add-remove."""
+        """Whether the number of units is public: True under replace-one, False under add-remove."""
         return self is Neighbours.REPLACE_ONE
 
     def to_adjacency(self, unit: Unit, units: int | None) -> Adjacency:
-        """Return the neighbouring relation for a unit.
+        """Return the neighbouring relation (add-remove or replace-one) for a privacy unit with a contribution bound.
 
         Args:
             unit: The privacy unit, with a contribution bound.
@@ -332,6 +346,9 @@ def require_model_origin(model: object) -> ModelOrigin:
     """Return the stated origin of a model, after a check of its type.
 
     There is no default, because only the user knows the origin.
+
+    Args:
+        model: Value of the argument.
 
     Raises:
         TypeError: `model` is not a `ModelOrigin`.

@@ -106,8 +106,12 @@ def _format_exact_loss(amount: Fraction) -> str:
 
 
 def _write_decimal(decimal: Decimal, figures: int) -> str:
-    """Return a decimal as text, with an exponent if it is below 1e-4 or has more than `figures` digits before the
+    """Return a decimal as text, in exponent form if it is below 1e-4 or has more than `figures` digits before the
     point.
+
+    Args:
+        decimal: The number.
+        figures: Largest number of digits before the point.
     """
     if not decimal or -4 <= decimal.adjusted() < figures:
         return f"{decimal.normalize():f}"
@@ -197,7 +201,7 @@ def rho_for(epsilon: Fraction | float, delta: float) -> Fraction:
 
 
 def _find_root(rising: Callable[[float], float], upper: float) -> float:
-    """Return the zero of an increasing function between 0 and `upper`, to the last bit.
+    """Return the zero of an increasing function between 0 and `upper`, to the last bit, by bisection.
 
     Args:
         rising: The increasing function, with a zero from 0 to `upper`.
@@ -218,6 +222,9 @@ def _find_root(rising: Callable[[float], float], upper: float) -> float:
 def _require_probability(delta: float) -> float:
     """Return delta as a float if it lies strictly between 0 and 1.
 
+    Args:
+        delta: The value of the argument `delta`.
+
     Raises:
         InvalidArgument: it does not.
     """
@@ -229,6 +236,10 @@ def _require_probability(delta: float) -> float:
 
 def _require_nonnegative(value: Fraction | float, name: str) -> float:
     """Return the value as a number, after a check that it is finite and at least 0.
+
+    Args:
+        value: The number.
+        name: Name of the argument, for the message.
 
     Raises:
         ValueError: it is not; the message names the argument `name`.
@@ -244,7 +255,7 @@ MOST_STEPS = 2**17
 
 
 def composed_epsilon(pure: Sequence[Fraction], rho: Fraction, delta: float) -> float:
-    """Return an epsilon for which several releases together are (epsilon, delta)-DP, by their privacy loss
+    """Return an epsilon for which several releases together are (epsilon, delta)-DP, by composing their privacy loss
     distributions.
 
     Among all releases of pure loss epsilon, randomised response that is truthful with odds ``exp(epsilon)`` is the
@@ -300,7 +311,11 @@ def _randomised_response(library: ModuleType, epsilon: Fraction, revealing: floa
 
 
 def _common_step(losses: Counter[Fraction]) -> Fraction:
-    """Return the largest step that divides all losses, or a fixed fraction of their sum if that step is smaller.
+    """Return a step of which all losses are multiples, for the privacy loss distribution; a fixed fraction of their sum
+    if the exact step is smaller.
+
+    Args:
+        losses: Number of releases by their pure epsilon.
 
     >>> _common_step(Counter([Fraction(1, 2), Fraction(1, 3)]))
     Fraction(1, 6)
@@ -311,7 +326,7 @@ def _common_step(losses: Counter[Fraction]) -> Fraction:
 
 
 def _import_accounting() -> ModuleType:
-    """Return dp-accounting's module of privacy loss distributions.
+    """Import the optional package dp-accounting, and return its module of privacy loss distributions.
 
     Raises:
         ImportError: dp-accounting is not installed.
@@ -397,12 +412,19 @@ class PrivacyLoss:
         return PrivacyLoss(pure, self.rho + other.rho, self._pieces + other._pieces, self.delta + other.delta)
 
     def __mul__(self, share: Fraction) -> PrivacyLoss:
-        """Return a fraction of this loss; fractions that add up to 1 add up to this loss."""
+        """Return a fraction of this loss; fractions that add up to 1 add up to this loss.
+
+        Args:
+            share: Budget fraction, above 0 and at most 1.
+        """
         pure = None if self.epsilon is None else self.epsilon * share
         return PrivacyLoss(pure, self.rho * share, tuple(part * share for part in self.parts), self.delta * share)
 
     def with_delta(self, delta: Exact) -> PrivacyLoss:
         """Return a loss with the same epsilon or rho, and this delta.
+
+        Args:
+            delta: Probability below 1; a number, a fraction, or a text such as "1e-6".
 
         Raises:
             ValueError: `delta` is not a probability below 1.
@@ -411,7 +433,9 @@ class PrivacyLoss:
 
     @property
     def _pieces(self) -> tuple[PrivacyLoss, ...]:
-        """The summands of this loss, in the order in which they were added; the loss alone if it is not a sum."""
+        """Losses of the releases that this loss is the sum of, in the order in which they were added; the loss alone if
+        it is not a sum.
+        """
         return self.parts or (self,)
 
     def as_single_release(self) -> PrivacyLoss:
@@ -479,7 +503,7 @@ class PrivacyLoss:
         printer.text(f"PrivacyLoss({self})")
 
     def _build_summary(self) -> ObjectSummary:
-        """Return a summary for display: the loss, what it means as a bound, and its delta."""
+        """Return what notebooks show of the loss: its parameters, its delta, and what it means as a bound."""
         rows = [("loss", str(self))]
         if self.epsilon is None:
             bound = f"a times {format_loss(self.rho)}"
@@ -494,7 +518,7 @@ class PrivacyLoss:
         return ObjectSummary("Privacy loss", rows)
 
     def _repr_html_(self) -> str:
-        """Return the summary of the loss, for notebooks."""
+        """Return the summary of the loss as HTML, for notebooks."""
         return self._build_summary().to_html()
 
     def __rich__(self) -> Table:
@@ -508,7 +532,11 @@ class PrivacyLoss:
 
 
 def _parse_loss(stored: Mapping[str, str]) -> PrivacyLoss:
-    """Return the loss that was stored as ``{"epsilon": "1/2"}`` or ``{"rho": "1/8"}``."""
+    """Return the loss that was stored as ``{"epsilon": "1/2"}`` or ``{"rho": "1/8"}``.
+
+    Args:
+        stored: JSON object of the loss.
+    """
     if "epsilon" in stored:
         return PrivacyLoss.pure(parse_exact_number(stored["epsilon"]))
     return PrivacyLoss.zcdp(parse_exact_number(stored["rho"]))

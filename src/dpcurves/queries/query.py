@@ -65,7 +65,9 @@ class CountUse(Enum):
 
     @property
     def uses_prefixes(self) -> bool:
-        """Whether prefixes are read, singly or averaged."""
+        """Whether counts will be read as prefixes (cumulative counts), singly or averaged, rather than as single
+        cells.
+        """
         return self is not CountUse.CELLS
 
 
@@ -103,51 +105,55 @@ class Query:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of slots of each axis, without the missing cell."""
+        """Number of slots (counted cells) of each axis of the table, without the cell of missing records."""
         return tuple(axis.slots for axis in self.axes)
 
     @property
     def rows(self) -> int:
-        """The number of combinations of cells of all axes but the last."""
+        """Number of rows of the table: combinations of cells of all axes but the last."""
         return prod(self.shape[:-1])
 
     @property
     def cells(self) -> int:
-        """The number of cells of the last axis."""
+        """Number of counted cells (slots) of the last axis, which is the length of a row."""
         return self.shape[-1]
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record can add to its cell."""
+        """Largest amount that a record can add to its cell of the table; the sensitivity per record."""
         return 1
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """The columns that are read, as axes: the axes of the table, and perhaps more."""
+        """The columns that the query reads, as axes: the axes of the table, and further ones such as weights."""
         return self.axes
 
     def public_total(self, records: int | None) -> int | None:
-        """Return the public sum of the table, if the number of records is public; else None."""
+        """Return the sum of the whole table if that is public, which is the number of records for counts; else None.
+
+        Args:
+            records: Number of records if it is public; None if it is private.
+        """
         return records
 
     @property
     def charged_query(self) -> Self:
-        """The query that the ledger charges, once for all queries with the same charged query."""
+        """The query that the ledger charges for; all queries with an equal charged query share one charge."""
         return self
 
     @property
     def uses_prefixes(self) -> bool:
-        """Whether all cells are counted to read prefixes along the last axis."""
+        """Whether all cells are counted in order to read prefixes (cumulative counts) along the last axis."""
         return False
 
     @property
     def requested_slots(self) -> tuple[int, ...]:
-        """Lengths of the requested prefixes, if the table is not counted in full; else empty."""
+        """Lengths of the requested prefixes, in slots, if only some prefixes are counted; empty if all cells are."""
         return ()
 
     @property
     def where(self) -> str:
-        """The filter of the rows; empty: all rows."""
+        """Filter of the rows, as SQL text of a condition; empty: all rows."""
         return next((axis.where for axis in self.axes if axis.where), "")
 
     def with_filter(self, where: str) -> Self:
@@ -160,13 +166,16 @@ class Query:
         still do so after the filter, or are equal. Rows that fail the filter are missing under replace-one, where the
         number of units is public: each unit keeps its place in the table. Under add-remove they are in no cell, as if
         they were not in the data.
+
+        Args:
+            where: SQL text of the condition; empty: all rows.
         """
         if not where:
             return self
         return replace(self, axes=tuple(replace(axis, where=where) for axis in self.axes))
 
     def as_kind(self, kind: type[Kind]) -> Kind | None:
-        """Return the query if it is of this class, else None.
+        """Return the query if it is an instance of this class, else None: a cast for type checkers.
 
         Args:
             kind: Class of queries.
@@ -279,11 +288,15 @@ class SubsetQuery(Query):
             or not self.above < self.below
             or self.below - self.above == inf == abs(self.above) == abs(self.below)
         ):
-            raise InvalidArgument("above", "above or below is needed, or both with above smaller, as in above=0")
+            raise InvalidArgument(
+                "above", "a bound of the coefficient is needed, above, below, or both with above smaller, as in above=0"
+            )
         self._require_columns()
 
     def _require_columns(self) -> None:
-        """Raise `InvalidArgument` unless outcome, predictors and coefficient obey the rules of the class docstring."""
+        """Check that outcome, predictors and coefficient of the regression are allowed; raise `InvalidArgument`
+        otherwise.
+        """
         if len({axis.column for axis in self.axes}) < len(self.axes) or len(self.axes) < 2:
             raise InvalidArgument(
                 "columns", "an outcome and at least one other column are needed: name each column once"
@@ -307,12 +320,12 @@ class SubsetQuery(Query):
 
     @property
     def outcome(self) -> Axis | Categories:
-        """The dependent variable."""
+        """The dependent variable of the regression."""
         return self.axes[0]
 
     @property
     def coefficients(self) -> int:
-        """The number of coefficients beside the intercept."""
+        """Number of coefficients of the regression beside the intercept."""
         return sum(1 if isinstance(axis, Axis) else axis.slots - 1 for axis in self.axes[1:])
 
 
@@ -345,7 +358,9 @@ class CountQuery(Query):
 
     @property
     def uses_prefixes(self) -> bool:
-        """Whether prefixes are read, singly or averaged, by `use`."""
+        """Whether counts will be read as prefixes (cumulative counts), singly or averaged, rather than as single
+        cells.
+        """
         return self.use.uses_prefixes
 
 
@@ -364,12 +379,16 @@ class UnitSizesQuery(CountQuery):
 
     @classmethod
     def from_column(cls, column: str) -> Self:
-        """Return the query for the numbers of units in this column by their numbers of records."""
+        """Return the query that counts units by their number of records (1, 2, 3 to 4, ...).
+
+        Args:
+            column: Column that identifies a unit.
+        """
         return cls((_unit_size_axis(column),), CountUse.CELLS)
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """Empty: no column of values is read."""
+        """Empty: the query reads no column but the unit's, because it counts records per unit."""
         return ()
 
 
@@ -382,19 +401,23 @@ class SizedUnitsQuery(CountQuery):
 
     @classmethod
     def from_column(cls, column: str, values: Axis) -> Self:
-        """Return the query for the numbers of units in this column by their numbers of records and by values in
-        these cells."""
+        """Return the query that counts units by their number of records and by the value of one of these.
+
+        Args:
+            column: Column that identifies a unit.
+            values: Column of values with its cells.
+        """
         return cls((_unit_size_axis(column), values), CountUse.CELLS)
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """The column of values, as an axis."""
+        """The axis of a record's value, by which units are counted as well as by their number of records."""
         return self.axes[1:]
 
 
 def _unit_size_axis(column: str) -> Axis:
-    """Return the axis of numbers of records per unit: cells for 1, 2, up to 4, up to 8, ..., and more than all of
-    these.
+    """Return the axis for counting units by their number of records, with cells 1, 2, 3 to 4, 5 to 8, ..., and one for
+    more.
 
     Args:
         column: Name of the column that identifies the unit; only texts use it.
@@ -418,7 +441,11 @@ class PartitionSelectionQuery(Query):
 
     @classmethod
     def from_column(cls, column: str) -> Self:
-        """Return the query that selects categories of this column."""
+        """Return the query that selects categories of this column privately (partition selection).
+
+        Args:
+            column: Name of the column.
+        """
         return cls((UnlistedCategories(column),))
 
 
@@ -443,7 +470,7 @@ class UniverseSelectionQuery(Query):
 
     @property
     def universe(self) -> Universe:
-        """The public set of possible categories."""
+        """The public set of names from which categories may be selected."""
         return cast("Universe", cast("UnlistedCategories", self.axes[0]).universe)
 
 
@@ -478,7 +505,13 @@ class PartitionQuery(Query):
 
 
 def _is_tiling(starts: range | tuple[int, ...], cells: int) -> bool:
-    """Return whether `starts` are increasing first cells of intervals that tile `cells` cells."""
+    """Return True if first cells of intervals start at 0, increase, and stay below the number of cells, so that the
+    intervals tile the cells.
+
+    Args:
+        starts: First cells of the intervals.
+        cells: Number of cells.
+    """
     if isinstance(starts, range):  # without a loop, however long
         return len(starts) > 0 and starts[0] == 0 and starts.step > 0 and starts[-1] < cells
     return bool(starts) and starts[0] == 0 and all(map(lt, starts, (*starts[1:], cells)))
@@ -504,7 +537,9 @@ class SumQuery(Query):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record adds to a cell: the largest distance, `half`."""
+        """Largest amount that a record can add to a cell: `half`, the largest distance of a value from the middle of
+        its cell, in steps.
+        """
         return self.half
 
 
@@ -518,7 +553,9 @@ class SquareQuery(SumQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record adds to a cell: ``half**2``."""
+        """Largest amount that a record can add to a cell: ``half**2``, the largest squared distance from the middle
+        of its cell, in squared steps.
+        """
         return self.half**2
 
 
@@ -604,17 +641,20 @@ class PrefixQuery(Query):
 
     @property
     def slots(self) -> int:
-        """The number of slots of all rows together."""
+        """Number of slots (counted cells, with those outside the grid) of all rows together."""
         return self.rows * self.cells
 
     @property
     def charged_query(self) -> Self:
-        """The query for all prefix counts of this table together."""
+        """The query that the ledger charges for: all prefix counts of this table together, under one charge."""
         return replace(self, prefix_lengths=())
 
     def with_edges(self, edges: Iterable[int]) -> Self:
-        """Return the query for the counts of each row below these edges of the grid, below its bounds, and of the whole
-        row.
+        """Return the query that counts each row's records below these edges of the grid, below its bounds, and in the
+        whole row.
+
+        Args:
+            edges: Indices of grid edges, in any order.
 
         >>> PrefixQuery((Axis("x", Grid(0, 8, cells=8)),), ()).with_edges((2, 5)).prefix_lengths
         (2, 5, 8)
@@ -699,7 +739,9 @@ class ThresholdQuery(Query):
 
     @property
     def comparison_matrix(self) -> Comparisons:
-        """The comparisons as arrays of weights and thresholds, with the cutoff."""
+        """The comparisons in matrix form: for each the weights of the cells and the threshold, with the largest number
+        of positive answers.
+        """
         weights = np.array([comparison.weights for comparison in self.comparisons], dtype=np.int64)
         return Comparisons(weights, tuple(comparison.threshold for comparison in self.comparisons), self.cutoff, step=1)
 
@@ -747,7 +789,7 @@ class CoverageQuery(Query):
 
     @property
     def grid(self) -> Grid:
-        """The cells whose middle is the centre of the intervals."""
+        """The grid of the axis; the intervals are centred on its middle cell."""
         (axis,) = self.axes
         if not isinstance(axis, Axis):
             raise WrongArgumentType("axes", "a single column of numbers is needed, without categories")
@@ -755,13 +797,15 @@ class CoverageQuery(Query):
 
     @property
     def intervals(self) -> int:
-        """The number of intervals, from the middle cell alone to all cells."""
+        """Number of nested intervals, from the middle cell alone to all cells."""
         return (self.grid.cells + 1) // 2
 
     @property
     def comparison_matrix(self) -> Comparisons:
-        """The comparisons that find the interval: interval i covers the share p / q if ``q * (inside + spare) - p *
-        all`` is at least 0.
+        """The comparisons that find the smallest interval which covers the share p / q of all records, in matrix form.
+
+        Interval i covers the share if ``q * (inside + spare) - p * all`` is at least 0. The last interval needs no
+        comparison: it is the answer if no other interval passes.
 
         The last interval needs no comparison: it is the answer if no other interval passes.
         """

@@ -79,7 +79,8 @@ class RegionQuery(Query):
             raise InvalidArgument("tilings", "use=PREFIXES needs exactly one tiling: give one, or use=CELLS")
 
     def reorder_table(self, table: NDArray[Any]) -> NDArray[Any]:
-        """SECRET: return the counts of the cells in the order of the query, followed by the count of missing records.
+        """SECRET: return the counts of the cells in the order in which the query sums them, followed by the count of
+        missing records.
 
         Args:
             table: Counts of all cells, then of missing records, shape (cells + 1,).
@@ -168,11 +169,13 @@ class WorstBoxQuery(Query):
             )
         # so that differences fit 64 bits
         if max(map(abs, self.expected)) > 2**62:
-            raise InvalidArgument("expected", "each expected count must be a whole number up to 2**62: cut larger ones")
+            raise InvalidArgument(
+                "expected", "each expected count must be a whole number up to 2**62: clip larger ones"
+            )
 
 
 def _count_distinct(order: Places, size: int) -> int:
-    """Return the number of different cells in `order`; -1 if it is empty or has a cell outside the table.
+    """Return the number of different cells in `order`, for a check; -1 if it is empty or has a cell outside the table.
 
     Args:
         order: Indices of cells.
@@ -225,7 +228,11 @@ class Boxes(NamedTuple):
         return self.upper - self.lower
 
     def select(self, mask: NDArray[np.bool_]) -> Boxes:
-        """Return the boxes where `mask` (boxes,) is true, in the same order."""
+        """Return the boxes that a mask selects, in the same order.
+
+        Args:
+            mask: Mask of the boxes, (boxes,).
+        """
         return Boxes(self.lower[mask], self.upper[mask])
 
 
@@ -246,17 +253,17 @@ class SplitRule:
 
     @property
     def whole_box(self) -> Boxes:
-        """The box that holds all cells of the table, as `Boxes` with one row."""
+        """The box that covers the whole table, from which splitting starts, as `Boxes` with one row."""
         return Boxes(np.zeros((1, len(self.shape)), dtype=np.int64), np.array([self.shape], dtype=np.int64))
 
     @property
     def most_parts(self) -> int:
-        """Largest number of parts into which one division can split a box."""
+        """Largest number of parts into which a division can split a box."""
         return prod(min(fan, cells) for fan, cells in zip(self.fans, self.shape, strict=True))
 
     @property
     def height(self) -> int:
-        """Number of divisions after which all boxes are single cells along the divided axes.
+        """Largest number of divisions on a path, after which all boxes are single cells along the divided axes.
 
         >>> SplitRule((4, 9), (2, 2)).height, SplitRule((4, 9), (2, 1)).height, SplitRule((1,), (2,)).height
         (4, 2, 0)
@@ -272,7 +279,10 @@ class SplitRule:
         return np.asarray(((boxes.width > 1) & (np.array(self.fans) > 1)).any(axis=1), dtype=np.bool_)
 
     def divide(self, boxes: Boxes) -> Boxes:
-        """Return the parts of all boxes along all axes, box by box, with the last axis fastest.
+        """Divide each box along all axes, and return the parts box by box, with the last axis fastest.
+
+        Args:
+            boxes: Boxes of cells.
 
         >>> SplitRule((5,), (3,)).divide(SplitRule((5,), (3,)).whole_box)
         Boxes(lower=array([[0],
@@ -323,7 +333,7 @@ class SplitRule:
 
 
 def _count_divisions(cells: int, fan: int) -> int:
-    """Return how often an interval of cells must be divided until each part is one cell; 0 for a `fan` of 1.
+    """Return how often an interval must be divided until each part is a single cell; 0 for a `fan` of 1.
 
     The longest part after one division has ``ceil(cells / fan)`` cells.
 
@@ -339,7 +349,7 @@ def _count_divisions(cells: int, fan: int) -> int:
 
 
 def _divide_axis(boxes: Boxes, axis: int, fan: int) -> Boxes:
-    """Return the parts of all boxes along one axis, box by box: ``min(fan, width)`` parts of each.
+    """Divide each box along one axis into ``min(fan, width)`` parts, and return the parts box by box.
 
     Args:
         boxes: Boxes to divide.

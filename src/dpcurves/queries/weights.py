@@ -74,17 +74,19 @@ class WeightedQuery(Query):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of slots of each axis; of the last one, with the cell that ends a row if there is one."""
+        """Number of cells that the table has along each axis; the last one includes the extra cell at the end of each
+        row, if there is one.
+        """
         *rows, slots = (axis.slots for axis in self.axes)
         return *rows, slots + self.sums_by_row
 
     @property
     def input_axes(self) -> tuple[Axis | Categories, ...]:
-        """The axes, followed by the column of weights."""
+        """Axes of the columns that the query reads: those of the table, and the column of weights."""
         return (*self.axes, self.weights.axis)
 
     def public_total(self, records: int | None) -> int | None:
-        """Return None: the sum of the table is not public.
+        """Return None: the sum of these weighted amounts is not public, even if the number of records is.
 
         Args:
             records: Number of records if it is public; None if it is private.
@@ -93,7 +95,7 @@ class WeightedQuery(Query):
 
     @property
     def grid(self) -> Grid:
-        """The grid of the last axis.
+        """Grid of the last axis, whose values are weighted.
 
         Raises:
             TypeError: the last axis is not a column of numbers.
@@ -120,7 +122,7 @@ class WeightedQuery(Query):
 
     @property
     def missing_amount(self) -> int:
-        """The amount that a missing record adds to the last number of the table."""
+        """Amount that a missing record adds to the last number of the table, in steps."""
         return 0
 
 
@@ -149,17 +151,19 @@ class WeightQuery(WeightedQuery):
 
     @property
     def hint(self) -> None:
-        """None: no public knowledge of the distribution of the records is stated."""
+        """None: the user gave no hint about how the records are distributed."""
         return None
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record adds: ``2**16`` steps, the cap."""
+        """Largest amount that a record can add to its cell: the cap on weights, ``2**16`` steps."""
         return Weights.STEPS
 
     @property
     def uses_prefixes(self) -> bool:
-        """True if sums of the first cells will be read, singly or averaged, as `use` says."""
+        """Whether sums of the first cells (weighted prefixes) will be read, singly or averaged, rather than single
+        cells.
+        """
         return self.use.uses_prefixes
 
     def public_total(self, records: int | None) -> int | None:
@@ -174,7 +178,8 @@ class WeightQuery(WeightedQuery):
         return None if records is None else records * Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the weights in steps, and the cap minus the weights.
+        """SECRET: return the weight of each record, in steps, and the cap minus the weight, which makes the table's sum
+        public.
 
         Args:
             values: Values of the records, (records,).
@@ -205,11 +210,12 @@ class SquaredWeightQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record adds: ``2**16`` steps, the squared cap."""
+        """Largest amount that a record can add to its cell: the squared cap on weights, ``2**16`` steps."""
         return Weights.STEPS
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return the squared weights in steps, and the squared cap minus the squared weights.
+        """SECRET: return the squared weight of each record, in steps of ``cap**2 / 2**16``, and the squared cap minus
+        that.
 
         Args:
             values: Values of the records, (records,).
@@ -250,11 +256,14 @@ class WeightedSumQuery(WeightedQuery):
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record adds: the cap times the largest distance, in steps."""
+        """Largest amount that a record can add: the cap on weights times the largest distance from the middle of the
+        cell, in steps.
+        """
         return Weights.STEPS * self.half
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return weights times distances from the middle of the cell, in steps, and zeros.
+        """SECRET: return each record's weight times its value's distance from the middle of the cell, in steps, and
+        zeros.
 
         Args:
             values: Values of the records, (records,).
@@ -301,16 +310,19 @@ class WeightedSpreadQuery(WeightedQuery):
 
     @property
     def _outermost_center(self) -> int:
-        """The largest distance of a center from the middle of the cell, in steps."""
+        """Largest distance of a row's center from the middle of the cell, in steps."""
         return max(map(abs, self.centers), default=0)
 
     @property
     def per_record_sensitivity(self) -> int:
-        """The largest amount that one record adds: ``(256 * (half + abs(center)))**2``, with the outermost center."""
+        """Largest amount that a record can add: ``(256 * (half + abs(center)))**2``, with the center that is farthest
+        from the middle of the cell.
+        """
         return (COARSE_WEIGHT_STEPS * (self.half + self._outermost_center)) ** 2
 
     def amounts(self, values: FloatArray, steps: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """SECRET: return squared weights times squared distances from the centers of rows, in steps, and zeros.
+        """SECRET: return each record's squared weight times its squared distance from the center of its row, in steps,
+        and zeros.
 
         Args:
             values: Values of the records, (records,).

@@ -83,7 +83,8 @@ TUNING = NewtonTuning()
 def count_confirming_subsets(
     query: queries.SubsetQuery, columns: Sequence[FloatArray], subset: FloatArray, tuning: NewtonTuning = TUNING
 ) -> int:
-    """Return the number of subsets whose fit exists and whose coefficient lies between the bounds.
+    """Return the number of subsets of units that confirm a claim: the regression fit exists, and its coefficient lies
+    between the bounds.
 
     Formal guarantees: the result of a subset depends on the multiset of its records alone. Records are sorted by all
     their values before anything is summed, and every sum is a separate loop in that order: no result depends on the
@@ -127,12 +128,16 @@ def _scale_column(axis: Axis | Categories, values: FloatArray) -> FloatArray:
 
 
 def _middle_and_half_width(axis: Axis) -> tuple[float, float]:
-    """Return the middle and half the width of the axis's declared range, in units of the column."""
+    """Return the middle and half the width of the axis's declared range, in units of the column.
+
+    Args:
+        axis: Column with its declared range.
+    """
     return axis.grid.lower / 2 + axis.grid.upper / 2, axis.grid.upper / 2 - axis.grid.lower / 2
 
 
 def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
-    """Return the bounds of the coefficient for scaled columns.
+    """Return the bounds of the regression coefficient after columns were scaled from their declared ranges to [-1, 1].
 
     Args:
         query: Query with the bounds `above` and `below` in units of the columns.
@@ -149,7 +154,8 @@ def _scaled_bounds(query: queries.SubsetQuery) -> tuple[float, float]:
 def _fit_subsets(
     design: FloatArray, outcome: FloatArray, starts: IntArray, logistic: bool, tuning: NewtonTuning
 ) -> tuple[FloatArray, BoolArray]:
-    """Fit a regression in each subset by Newton's method. Least squares take one step from 0.
+    """Fit a linear or logistic regression in each subset of the records by Newton's method; a linear one needs a single
+    step.
 
     Args:
         design: Predictors of all records, subset by subset, shape (records, coefficients).
@@ -285,7 +291,7 @@ class CountsUnits(Protocol):
     """Engine that can count the rows of units."""
 
     def unit_sizes(self) -> Mapping[int, int]:
-        """Return how many units have each number of rows: number of units by number of rows.
+        """Return how many units have each number of rows: the number of units by number of rows.
 
         A unit is what privacy protects, such as a person with all rows. Rows without a unit are one unit together.
         """
@@ -338,7 +344,8 @@ class TellsReasons(Protocol):
     """Engine that can count missing records by reason."""
 
     def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """Return the number of rows that are missing on any axis, an entry for each `MissingReason` in its order.
+        """Return the number of used rows that are missing on any axis, by reason: one entry for each `MissingReason`,
+        in its order.
 
         A row that is missing has exactly one reason. Rows that lie in a cell of every axis are not counted.
 
@@ -352,8 +359,8 @@ class ListsNames(Protocol):
     """Engine that can list the values of a column."""
 
     def names(self, bound: engines.BoundAxis) -> Mapping[str, int]:
-        """Return the number of units that have each text of a column, by text. Texts above 200 bytes of UTF-8 are left
-        out.
+        """Return the number of units that have each text in a column, by text; texts above 200 bytes of UTF-8 are
+        omitted.
 
         Args:
             bound: The column, as an axis.
@@ -368,7 +375,11 @@ class SharesRows(Protocol):
     """Engine that can count the same state of its rows under another contribution bound."""
 
     def using(self, unit: Unit) -> engines.CountingEngine:
-        """Return an engine on the same state of the rows, which uses at most `unit.records` rows of each unit."""
+        """Return an engine on the same state of the rows under another contribution bound.
+
+        Args:
+            unit: Privacy unit with the bound: at most `unit.records` rows of each unit are used.
+        """
 
 
 @runtime_checkable
@@ -376,7 +387,7 @@ class TellsState(Protocol):
     """Engine that can identify the state of one table, independently of other tables."""
 
     def state(self) -> int | None:
-        """Return a number that changes whenever the table does; None if the engine cannot tell."""
+        """Return a number that changes whenever the table's data changes; None if the engine cannot tell."""
 
 
 NO_EXPRESSIONS = (
@@ -388,13 +399,16 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def apply_filter(method: Method) -> Method:
     """Decorate a method of `Records` whose first argument is axes, so that it reads the rows that pass their filter.
 
+    Args:
+        method: Method whose first argument is axes.
+
     Raises:
         ValueError: axes have different filters.
     """
 
     @wraps(method)
     def apply(records: Records, axes: Axes, *arguments: Any, **keywords: Any) -> Any:
-        """Return the method's result for the rows that pass the filter of the axes, or for all rows without one.
+        """Call the method on the rows that pass the filter of the axes, or on all rows if they have none.
 
         Args:
             records: Records of one data holder.
@@ -451,6 +465,14 @@ class Records:
         *,
         keeps_failing_rows: bool = True,
     ) -> None:
+        """Wrap an engine's opened table, so that questions can count its records.
+
+        Args:
+            engine: Engine that counts the rows.
+            one_at_a_time: Lock for a connection that several objects share; None: a new one.
+            names: The schema's name of each renamed column, by the name that questions use.
+            keeps_failing_rows: Whether rows that fail a filter count as missing; else they are omitted.
+        """
         self._engine = engine
         self._names = names
         self._keeps_failing_rows = keeps_failing_rows
@@ -468,7 +490,11 @@ class Records:
         self.close()
 
     def with_column_names(self, names: Mapping[str, str]) -> Records:
-        """Return these records under other column names. `names` maps each to the schema's name."""
+        """Return these records under other column names, as questions use them.
+
+        Args:
+            names: The schema's name of each renamed column, by its new name.
+        """
         return Records(self._engine, self._one_at_a_time, dict(names), keeps_failing_rows=self._keeps_failing_rows)
 
     def with_filter(self, where: str) -> Records:
@@ -495,7 +521,9 @@ class Records:
 
     @apply_filter
     def each_batch(self, axes: Axes, take: Callable[[Sequence[FloatArray]], None]) -> None:
-        """Call `take` with the columns of each batch, one per axis: numbers, or indices of categories; NaN: missing.
+        """Read the given columns batch by batch, and pass each batch to a function.
+
+        A batch has one array per axis: numbers, or indices of categories; NaN: missing.
 
         Args:
             axes: Columns to read.
@@ -505,7 +533,7 @@ class Records:
         _require_values(axes, self._engine.columns)
 
         def read_batches() -> None:
-            """Read the batches, score them if an axis is a model, and pass each to `take`."""
+            """Read the batches, replace inputs by predictions if an axis is a model, and pass each batch to `take`."""
             for batch in self._engine.numbers(self._resolve_members(axes)):
                 take(_apply_models(axes, batch) if _has_model(axes) else batch)
 
@@ -517,17 +545,19 @@ class Records:
 
     @property
     def moment(self) -> int | None:
-        """Return a number that identifies the state of the data, or None if the engine cannot distinguish states."""
+        """Number that identifies the snapshot of the data that is counted; None if the engine cannot distinguish
+        states.
+        """
         return self._engine.moment
 
     def state(self) -> int | None:
-        """Return a number that identifies the state of this table alone, or None if the engine cannot distinguish
-        states."""
+        """Number that changes whenever this table's data changes; None if the engine cannot distinguish states."""
         engine = self._engine
         return self._hide_failure(engine.state) if isinstance(engine, TellsState) else None
 
     def with_unit(self, unit: Unit) -> Records | None:
-        """Return these rows in their present state under another contribution bound, or None to open them again.
+        """Return these rows, in their present state, under another contribution bound; None if they must be opened
+        again for that.
 
         Args:
             unit: Privacy unit with its contribution bound.
@@ -544,7 +574,7 @@ class Records:
             )
 
     def check_unit_sizes(self) -> None:
-        """Refuse an engine that cannot count the rows of units.
+        """Check that the engine can count how many rows each unit has.
 
         Raises:
             ValueError: the engine cannot.
@@ -552,12 +582,16 @@ class Records:
         if not isinstance(self._engine, CountsUnits):
             raise InvalidArgument(
                 "rows_per_unit",
-                "this engine does not count the rows of each unit; give rows_per_unit, the most that are used",
+                "this engine does not count the rows of each unit; give rows_per_unit, the largest number"
+                " of rows used of a unit",
             )
 
     @apply_filter
     def check(self, axes: Axes) -> None:
-        """Refuse, by the schema alone, axes that cannot be counted.
+        """Check by the schema alone, before any charge, that axes can be counted.
+
+        Args:
+            axes: Axes of a query.
 
         Raises:
             ValueError: a column is missing, is not numeric where an axis needs numbers, or has a declared type of which
@@ -586,7 +620,7 @@ class Records:
 
     @apply_filter
     def counts(self, axes: Axes) -> NDArray[np.int64]:
-        """Return the exact number of used records per cell, last axis fastest, followed by the number missing on any
+        """Return the exact number of used records in each cell, the last axis fastest, followed by those missing on any
         axis.
 
         Args:
@@ -602,7 +636,8 @@ class Records:
 
     @apply_filter
     def missing_reasons(self, axes: Axes) -> IntArray:
-        """Return used records missing on any axis, by `MissingReason`. They sum to the last cell of `counts`.
+        """Return the number of used records that are missing on any axis, by reason. They sum to the last entry of
+        `counts`.
 
         Args:
             axes: Axes of the query.
@@ -623,7 +658,9 @@ class Records:
 
     @apply_filter
     def sums(self, axes: Axes, half: int) -> list[int]:
-        """Return the exact sum of ``Grid.offset_of(values, half)`` of the last axis per cell, followed by a 0.
+        """Return, for each cell, the exact sum of the values' offsets on the last axis, for means, followed by a 0.
+
+        A value's offset is its distance from the middle of its cell, in steps (`Grid.offset_of`).
 
         Args:
             axes: Axes of the table; the last has a grid.
@@ -642,7 +679,9 @@ class Records:
 
     @apply_filter
     def squares(self, axes: Axes, half: int) -> list[int]:
-        """Return the exact sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by a 0.
+        """Return, for each cell, the exact sum of ``2 * offset**2 - half**2``, for variances, followed by a 0.
+
+        A value's offset is its distance from the middle of its cell on the last axis, in steps (`Grid.offset_of`).
 
         Args:
             axes: Axes of the table; the last has a grid.
@@ -662,7 +701,11 @@ class Records:
         return self._hide_failure(lambda: self._engine.squares(self._resolve_members(axes), half))
 
     def _check_sums(self, axes: Axes, half: int) -> None:
-        """Refuse axes whose sums cannot be computed.
+        """Check that sums of values can be computed on these axes.
+
+        Args:
+            axes: Axes of the table; the last must have a grid.
+            half: Half the number of steps of a cell.
 
         Raises:
             InvalidArgument: the last axis has no grid, or `half` is out of range.
@@ -679,14 +722,14 @@ class Records:
 
     @apply_filter
     def prefixes(self, axes: Axes, lengths: Sequence[int]) -> list[int]:
-        """Return the number of used records in the first slots of the table, for each length, then of the missing
+        """Return the number of used records in prefixes (the first cells) of a table, for each length, then of missing
         records.
 
         The cells are not stored, so the grid of the last axis may be as fine as doubles allow.
 
         Args:
             axes: Axes of the table.
-            lengths: Numbers of first slots.
+            lengths: Lengths of the prefixes, in cells of the flattened table.
 
         Raises:
             ValueError: the last axis has no grid.
@@ -702,7 +745,8 @@ class Records:
 
     @apply_filter
     def places(self, axes: Axes) -> NDArray[np.int64]:
-        """Return the cell of each used record, the last axis fastest. A missing record is one past the last.
+        """Return the number of the cell that each used record lies in, the last axis fastest; the number of cells for
+        missing records.
 
         For the owner of the records only, who secret-shares the cells.
 
@@ -721,7 +765,10 @@ class Records:
         return np.concatenate(batches)
 
     def weighted_sums(self, query: WeightedQuery) -> list[int]:
-        """Return the weighted sum of the query per cell, followed by its sum of missing records.
+        """Return the exact weighted sum of each cell, followed by the sum that the query defines for missing records.
+
+        Args:
+            query: Axes, column of weights, and what is added up.
 
         Raises:
             ValueError: the column of weights is missing or not numeric.
@@ -729,7 +776,7 @@ class Records:
         return self._tally(query.input_axes, engines.CellAmounts(_slot_cells(query.axes), query)).totals
 
     def _tally(self, axes: Axes, tally: Tally) -> Tally:
-        """Add all batches of records to `tally` and return it. SENSITIVE.
+        """Add all batches of records to a tally (running counts or sums per cell), and return it. SENSITIVE.
 
         Args:
             axes: Axes of the table; they may be predictions of a model.
@@ -739,8 +786,8 @@ class Records:
         return tally
 
     def count_confirming_subsets(self, query: queries.SubsetQuery) -> int:
-        """Return the exact number of subsets of units in which the coefficient of the query lies between its bounds.
-        SENSITIVE.
+        """Return the exact number of random subsets of units that confirm the claim: the coefficient lies between the
+        query's bounds.
 
         Args:
             query: Columns, number of subsets, and bounds of the coefficient.
@@ -755,7 +802,9 @@ class Records:
         _require_values(query.axes, self._engine.columns)
 
         def fit_subsets() -> int:
-            """Read all records with their subsets and return the exact number of confirming subsets."""
+            """Read all records with the number of their subset, fit the regression in each subset, and return how many
+            confirm the claim.
+            """
             bound = self._resolve_members(query.axes)
             batches = list(self._engine.in_subsets(bound, query.subsets))
             joined = []
@@ -767,7 +816,7 @@ class Records:
         return self._hide_failure(fit_subsets)
 
     def units(self) -> int:
-        """Return the number of units. Records without a unit are one unit together."""
+        """Return the exact number of units. Records without a unit identifier are one unit together. SENSITIVE."""
         if self._counted_units is None:
             self._counted_units = self._hide_failure(self._engine.units)
         return self._counted_units
@@ -839,12 +888,18 @@ class Records:
         if not isinstance(engine, CountsUnits):
             raise InvalidArgument(
                 "rows_per_unit",
-                "this engine does not count the rows of each unit; give rows_per_unit, the most that are used",
+                "this engine does not count the rows of each unit; give rows_per_unit, the largest number"
+                " of rows used of a unit",
             )
         return self._hide_failure(lambda: engine.sized_units(self._resolve_members([axis])[0], doublings))
 
     def time_kind(self, column: str) -> str:
-        """Return the kind of time that the schema declares for a column: date, moment, duration or none."""
+        """Return which kind of time the schema declares for a column: date, moment (timestamp), duration, or an empty
+        text for none.
+
+        Args:
+            column: Name of the column.
+        """
         columns = self._engine.columns
         if isinstance(column, str) and is_expression(
             Axis(column, Grid(0, 1, cells=1)), {known.name for known in columns}
@@ -853,7 +908,7 @@ class Records:
         return columns[find_column(column, columns)].time
 
     def _rename_columns(self, text: str) -> str:
-        """Return an expression with the schema's names of the columns.
+        """Return an expression with the columns' names in the schema in place of those in the question.
 
         Args:
             text: Expression with the names of the question.
@@ -861,7 +916,7 @@ class Records:
         return text if text == ALL_RECORDS or not self._names else rename_columns(text, self._names)
 
     def _derive_column(self, text: str, is_numeric: bool) -> tuple[Column, int]:
-        """Return the column of an expression and its position.
+        """Return the derived column that an expression defines, with the question's column names, and its position.
 
         Args:
             text: Expression with the names of the question.
@@ -876,12 +931,12 @@ class Records:
         return self._derive_renamed(self._rename_columns(text), is_numeric, text)
 
     def _derive_renamed(self, text: str, is_numeric: bool, shown: str) -> tuple[Column, int]:
-        """Return the column of an expression with the schema's names, and its position; errors name `shown`.
+        """Return the derived column that an expression defines, with the schema's column names, and its position.
 
         Args:
             text: Expression with the names of the schema.
             is_numeric: Whether the result must be a number.
-            shown: Name of the column that messages show.
+            shown: The expression as the question states it, which error messages show.
 
         Raises:
             InvalidArgument: the engine computes no expressions, or the expression is invalid.
@@ -895,7 +950,10 @@ class Records:
             raise InvalidArgument("column", error.rule, shown) from None
 
     def _hide_failure(self, action: Callable[[], Result]) -> Result:
-        """Return the result of `action` under the connection's lock.
+        """Run an action of the engine under the connection's lock, and replace its errors, which may quote a record.
+
+        Args:
+            action: Function that calls the engine.
 
         Raises:
             InvalidArgument: the engine failed; its message, which may quote a record, is left out.
@@ -904,7 +962,11 @@ class Records:
             return hide_failure(action, self._engine.failure)
 
     def _bind_axes(self, axes: Axes) -> list[engines.BoundAxis]:
-        """Resolve axes to columns of the schema: each axis itself, or the input columns of its model."""
+        """Match the axes of a query with columns of the schema: each axis itself, or the input columns of its model.
+
+        Args:
+            axes: Axes of the query.
+        """
         columns = self._engine.columns
         input_axes = [input_axis for axis in axes for input_axis in _input_axes(axis)]
         if self._names:
@@ -912,7 +974,8 @@ class Records:
         return [self._bind_axis(axis, columns) for axis in input_axes]
 
     def _rename_axis(self, axis: Any) -> Any:
-        """Return an axis with the schema's names of its columns; expressions are unchanged.
+        """Return an axis with the columns' names in the schema, which may differ from those in the question;
+        expressions are unchanged.
 
         Args:
             axis: Axis with the names of the question.
@@ -922,7 +985,7 @@ class Records:
         return replace(axis, **{member: self._names.get(text, text) for member, text in texts.items()})
 
     def _bind_axis(self, axis: Axis | Categories, columns: Sequence[Column]) -> engines.BoundAxis:
-        """Resolve an axis to a column of the schema, or to a derived one, on a grid of its values.
+        """Match an axis with a column of the schema, or with a derived column that its expression defines.
 
         Args:
             axis: Axis with the schema's names.
@@ -946,9 +1009,9 @@ class Records:
         return engines.BoundAxis(axis, _adapt_column(axis, column), position)
 
     def _bind_lattice(self, axis: LatticeAxis, columns: Sequence[Column]) -> engines.BoundAxis:
-        """Resolve an axis of lattices to a derived column.
+        """Match an axis that counts multiples of a step with a derived column, the index of the cell.
 
-        Logarithms and exponentials of numbers count as multiples of no step: their last bits differ between engines.
+        Values of logarithms and exponentials never count as multiples, because their last bits differ between engines.
 
         Args:
             axis: Axis with cells for zero, for other multiples of a public step, and for other numbers.
@@ -971,9 +1034,9 @@ class Records:
         return engines.BoundAxis(axis, column, position)
 
     def _bind_ordered(self, axis: OrderedAxis, columns: Sequence[Column]) -> engines.BoundAxis:
-        """Resolve an axis to a derived column that is missing where the two times are out of order.
+        """Match an axis of two ordered times with a derived column, which is missing where they are out of order.
 
-        With an open end, a number beyond the grid stands for each missing one.
+        If an end of the axis is open, a missing time counts as a number beyond the grid.
 
         Args:
             axis: Axis of times of which one must not be after the other.
@@ -1017,9 +1080,12 @@ class Records:
         return engines.BoundAxis(replace(axis, grid=grid), column, position)
 
     def _resolve_members(self, axes: Axes) -> list[engines.BoundAxis]:
-        """SENSITIVE: resolve axes, and for hashed categories the names in the records that have each hash.
+        """SENSITIVE: match axes with columns, and hashed categories with the names in the records that have each hash.
 
         Names are hashed here, by the function that selected the categories. Engines only compare names.
+
+        Args:
+            axes: Axes of the query.
         """
         resolved = list[engines.BoundAxis]()
         engine = cast(Any, self._engine)
@@ -1036,7 +1102,13 @@ class Records:
 
 
 def _adapt_column(axis: Axis | Categories, column: Column) -> Column:
-    """Return the column as the axis reads it: a time as a number, if the axis accepts the declared type."""
+    """Return the column in the form in which the axis reads it: a time as a number, if the axis accepts the declared
+    type.
+
+    Args:
+        axis: Axis of a question.
+        column: Column of the schema.
+    """
     is_declared_time = isinstance(axis, TypedAxis) and (column.time == DURATION or not isinstance(axis, DurationAxis))
     if is_declared_time and column.elapsed_time is not None:
         return replace(column, kind=ColumnKind.NUMBERS, number=column.elapsed_time)
@@ -1060,15 +1132,19 @@ def tabulate(records: Records, query: queries.Query) -> NDArray[Any]:
 
 @singledispatch
 def _tabulate_query(query: queries.Query, records: Records) -> NDArray[Any]:
-    """Return the exact counts of a query that no other function is registered for: cells of its axes, then missing
+    """Return the exact table of a query of any type without a special function: counts of the cells, then of missing
     records.
+
+    Args:
+        query: The query.
+        records: Records of one data holder.
     """
     return records.counts(query.axes)
 
 
 @_tabulate_query.register
 def _(query: queries.SubsetQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of confirming subsets, followed by a 0.
+    """Return the exact number of subsets that confirm the query's claim, followed by a 0.
 
     Args:
         query: Columns, number of subsets, and bounds of the coefficient.
@@ -1106,7 +1182,7 @@ def _(query: queries.Query, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of units by number of rows, followed by the units without a row that counts.
+    """Return the exact number of units by number of rows, followed by the number of units without a row that counts.
 
     Args:
         query: Query, with its filter of the rows.
@@ -1120,7 +1196,7 @@ def _(query: queries.UnitSizesQuery, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
-    """Return the exact number of units by number of rows and by the cell of one of their records.
+    """Return the exact number of units by number of rows, and by the cell of one of their records.
 
     Args:
         query: Query with one axis of values.
@@ -1135,7 +1211,8 @@ def _(query: queries.SizedUnitsQuery, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
-    """Return the exact sum of offsets per cell, followed by a 0, as Python integers.
+    """Return, for each cell, the exact sum of the values' offsets from its middle, for means, followed by a 0, as
+    Python integers.
 
     Args:
         query: Axes, of which the last has a grid, and the number of steps in half a cell.
@@ -1149,7 +1226,8 @@ def _(query: queries.SumQuery, records: Records) -> NDArray[Any]:
 
 @_tabulate_query.register
 def _(query: queries.SquareQuery, records: Records) -> NDArray[Any]:
-    """Return the exact sum of centred squared offsets per cell, followed by a 0, as Python integers.
+    """Return, for each cell, the exact sum of centred squared offsets, for variances, followed by a 0, as Python
+    integers.
 
     Args:
         query: Axes, of which the last has a grid, and the number of steps in half a cell.
@@ -1253,7 +1331,11 @@ def require_matching_values(axis: Categories, column: Column) -> None:
 
 
 def _is_number(label: Category) -> bool:
-    """Return True if a label is a number, or text that spells one."""
+    """Return True if a category label is a number, or text that spells one.
+
+    Args:
+        label: Declared category.
+    """
     if not isinstance(label, str):
         return True
     with suppress(ValueError):
@@ -1264,8 +1346,8 @@ def _is_number(label: Category) -> bool:
 def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
     """Check that no column without a declared type is both read as numbers and split by text labels.
 
-    No record has both, so every count would be noise at full cost. Labels found by partition selection may be text,
-    too. The rule depends on no record, and is the same before and after the charge.
+    No field is both, so every count would be noise at full cost. Labels found by partition selection may be text, too.
+    The rule depends on no record, and is the same before and after the charge.
 
     Args:
         bound: Axes of a query, bound to their columns.
@@ -1291,7 +1373,7 @@ def _require_numeric_columns(bound: Sequence[engines.BoundAxis]) -> None:
 
 
 def _suggest_text(axis: Categories) -> str:
-    """Return how to name text labels: for two classes, both.
+    """Return the part of an error message that says how to name text labels: for two classes, both.
 
     Args:
         axis: Axis of categories whose column holds text.
@@ -1303,7 +1385,11 @@ def _suggest_text(axis: Categories) -> str:
 
 
 def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
-    """Return how to name two classes. `arguments` are their arguments, the negative class first."""
+    """Return the part of an error message that says how to name both classes.
+
+    Args:
+        arguments: Names of the arguments for the classes, the negative class first.
+    """
     negative, positive = arguments
     options = [f"--{argument.replace('_', '-')}" for argument in (positive, negative)]
     forms = (
@@ -1317,7 +1403,8 @@ def _suggest_both_classes(arguments: tuple[str, ...]) -> str:
 
 
 def _require_values(axes: Axes, columns: Sequence[Column]) -> None:
-    """Refuse logarithms and exponentials where values are computed with, which differ between libraries.
+    """Check that no axis is a logarithm or exponential where its values are used directly (as in sums): their last bits
+    differ between libraries.
 
     Args:
         axes: Axes of the query.
@@ -1342,7 +1429,7 @@ def _require_values(axes: Axes, columns: Sequence[Column]) -> None:
 
 
 def _has_model(axes: Axes) -> bool:
-    """Return True if any axis is the predictions of a model.
+    """Return True if any axis counts the predictions of a model instead of a column.
 
     Args:
         axes: Axes of a question.
@@ -1351,7 +1438,7 @@ def _has_model(axes: Axes) -> bool:
 
 
 def _input_axes(axis: Axis | Categories) -> list[Any]:
-    """Return the axes that are read for an axis: the inputs of its model, else the axis itself.
+    """Return the columns that must be read for an axis, as axes: the inputs of its model, or the axis itself.
 
     Args:
         axis: Axis of a question.
@@ -1367,7 +1454,8 @@ def _input_axes(axis: Axis | Categories) -> list[Any]:
 
 
 def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]:
-    """Return a column for each axis: the column itself, or its model's predictions from several columns.
+    """Return one column per axis for a batch: the column itself, or the predictions that the axis's model computes from
+    its inputs.
 
     Args:
         axes: Axes of the query.
@@ -1383,7 +1471,7 @@ def _apply_models(axes: Axes, columns: Sequence[FloatArray]) -> list[FloatArray]
 
 
 def _slot_flags(axes: Axes) -> list[bool]:
-    """Return which columns are slots: columns of categories are read as slots.
+    """Return, for each axis, whether batches hold cell indices (slots) instead of numbers: True for categories.
 
     Args:
         axes: Axes of a table.
@@ -1395,5 +1483,10 @@ def _slot_flags(axes: Axes) -> list[bool]:
 
 
 def _slot_cells(axes: Axes) -> engines.SlotCells:
-    """Return the cells of a table of these axes, whose columns are numbers for grids and slots for categories."""
+    """Return the object that finds the cells of a table from batches of columns: numbers for grids, indices for
+    categories.
+
+    Args:
+        axes: Axes of the table.
+    """
     return engines.SlotCells(axes, _slot_flags(axes))

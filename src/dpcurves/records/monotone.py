@@ -53,13 +53,15 @@ class Chain(NamedTuple):
 
 @lru_cache(maxsize=256)
 def find_chain(text: str) -> Chain | None:
-    """Return the increasing functions around an expression, and the expression inside.
+    """Split an expression such as ``ln(wage) / 2`` into the increasing functions outside and the inner expression.
+
+    A grid of its values is then counted as a grid of inner values, so that no logarithm is computed per row.
 
     Args:
         text: The expression, such as ``ln(wage) / 2``.
 
     Returns:
-        The chain; None if there is no logarithm or exponential among the functions.
+        The functions and the inner expression; None if there is no logarithm or exponential among the functions.
 
     Raises:
         ValueError: the text is no expression, or nests logarithms or exponentials.
@@ -80,7 +82,7 @@ def find_chain(text: str) -> Chain | None:
 
 
 def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
-    """Return the grid of the inner expression that has the same cells as a grid of the function's values.
+    """Return the grid of the inner expression whose cells hold the same records as a grid of the function's values.
 
     Each edge is inverted once and rounded to a double, so that all engines count the same records in a cell.
 
@@ -112,13 +114,13 @@ def invert_grid(steps: tuple[Step, ...], grid: Grid) -> Grid:
 
 
 def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
-    """Return the logarithms and exponentials of a chain, at most one.
+    """Return the logarithm or exponential among the increasing functions of an expression; at most one is allowed.
 
     Args:
-        steps: Operations of the chain on the column.
+        steps: The functions, the outermost first.
 
     Raises:
-        ValueError: there are several. Their common domain is not worked out.
+        ValueError: there are several, whose common domain is not computed.
     """
     functions = [step for step in steps if step[0] in INVERSES and step[0] not in {"add", "sub", "mul", "div"}]
     if len(functions) > 1:
@@ -131,7 +133,7 @@ def _logarithms(steps: tuple[Step, ...]) -> list[Step]:
 
 
 def _restrict(inner: Node, lower: float, upper: float) -> Node:
-    """Return an expression that equals another one in an interval, and is missing outside and where it is not finite.
+    """Restrict an expression to an interval: return one that is missing where its value is outside or not finite.
 
     Args:
         inner: The expression.

@@ -56,7 +56,7 @@ _OBJECT = ctypes.py_object
 
 
 def _struct_fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
-    """Return the fields of a C struct: these names, separated by spaces, all of one type.
+    """Return the fields of a C struct for ctypes, all of one type.
 
     Args:
         kind: C type of ``ctypes``.
@@ -141,7 +141,11 @@ def array_from_buffers(data_type: DataType, length: int, *buffers: NDArray[Any])
 
 
 def _release_buffers(array: int) -> None:
-    """Release the buffers behind an ArrowArray at this address; Arrow calls it when it no longer needs the array."""
+    """Callback of Arrow: release the buffers behind an array that is no longer needed.
+
+    Args:
+        array: Address of the C struct of the array.
+    """
     with suppress(BaseException):
         struct = _Array.from_address(array)
         buffers = _lent.pop(struct.private_data, None)
@@ -150,13 +154,22 @@ def _release_buffers(array: int) -> None:
 
 
 def _release_struct(struct: _Schema | _Array) -> None:
-    """Call the release function of a struct, unless its content was moved."""
+    """Release what an Arrow C struct holds, unless its content was moved.
+
+    Args:
+        struct: The struct.
+    """
     if struct.release:
         _RELEASE(struct.release)(ctypes.addressof(struct))
 
 
 def _read_offsets(text: Array) -> NDArray[np.int64]:
-    """Return the offsets of texts as 64-bit integers: the start of each text, and the end of the last one."""
+    """Return where each text begins in the byte buffer of an Arrow array, and where the last one ends, as 64-bit
+    integers.
+
+    Args:
+        text: Arrow array of texts or bytes.
+    """
     capsule = text.__arrow_c_array__()[1]
     array = _Array.from_address(_held_by(capsule, _ARRAY))
     address = ctypes.cast(array.buffers, ctypes.POINTER(_POINTER))[1] or 0
@@ -168,6 +181,11 @@ class _Batches:
     """Batches of an engine's stream. (arro3's reader would keep an engine from calling Python back: see `Stream`.)"""
 
     def __init__(self, data: Any) -> None:
+        """Take the Arrow C stream that an object exports, to read its batches.
+
+        Args:
+            data: Object with ``__arrow_c_stream__``.
+        """
         self._capsule = data.__arrow_c_stream__()  # the capsule releases the stream
         self._stream = _Stream.from_address(_held_by(self._capsule, _STREAM))
         with self._fetch(self._stream.get_schema, _Schema()) as schema:
@@ -187,7 +205,7 @@ class _Batches:
 
     @contextmanager
     def _fetch(self, function: int, struct: Struct) -> Iterator[Struct]:
-        """Context manager: fill a C struct by a function of the Arrow stream, and release it when the block ends.
+        """Fill an Arrow C struct by a function of the stream, yield it, and release it when the block ends.
 
         Args:
             function: Address of the C function.
@@ -205,7 +223,11 @@ class _Batches:
 
 
 def read_types(stream: Any) -> list[DataType]:
-    """Return the Arrow type of each column of a stream that exports the Arrow C interface; no batch is read."""
+    """Return the Arrow type of each column of a stream that exports the Arrow C interface; no batch is read.
+
+    Args:
+        stream: Object with ``__arrow_c_stream__``.
+    """
     return _Batches(stream).schema.types
 
 
@@ -222,7 +244,11 @@ def read_batches(stream: Any) -> Iterator[list[Array]]:
 
 
 def read_doubles(stream: Any) -> Iterator[list[FloatArray]]:
-    """Yield the columns of each batch of a stream, if all columns are doubles without missing values."""
+    """Yield the columns of each batch of a stream, if all columns are doubles without missing values.
+
+    Args:
+        stream: Object with ``__arrow_c_stream__``.
+    """
     for batch in read_batches(stream):
         yield [column.to_numpy() for column in batch]
 
@@ -249,6 +275,11 @@ class Stream:
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        """Return a capsule with the Arrow C stream of the batches, by which DuckDB and other libraries read them.
+
+        Args:
+            requested_schema: Not used; the stream has its own schema.
+        """
         key = next(_numbers)
         stream = _Stream(*_FUNCTION_ADDRESSES, key)
         _open[key] = (self._schema, self._read(), stream)
@@ -256,7 +287,7 @@ class Stream:
 
 
 def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], target: int) -> None:
-    """Move the C struct that a capsule of this name holds to the address `target`; the capsule is empty afterwards.
+    """Move an Arrow C struct out of a Python capsule to the address `target`; the capsule is empty afterwards.
 
     Args:
         capsule: Python capsule that holds the struct.
@@ -270,7 +301,12 @@ def _move_capsule(capsule: Any, name: bytes, kind: type[_Schema | _Array], targe
 
 
 def _give_schema(stream: int, target: int) -> int:
-    """Write the stream's schema to `target`; return 0, or EIO after any error (the C interface of Arrow streams)."""
+    """Callback of Arrow: write the stream's schema to an address; return 0, or EIO after any error.
+
+    Args:
+        stream: Address of the C struct of the stream.
+        target: Address for the schema.
+    """
     try:
         schema, _, _ = _open[_Stream.from_address(stream).private_data]
         _move_capsule(schema.__arrow_c_schema__(), _SCHEMA, _Schema, target)
@@ -280,8 +316,14 @@ def _give_schema(stream: int, target: int) -> int:
 
 
 def _give_next(stream: int, target: int) -> int:
-    """Write the stream's next batch to `target`, a released struct at the end; return 0, or EIO after any error (the
-    C interface of Arrow streams)."""
+    """Callback of Arrow: write the stream's next batch to an address; return 0, or EIO after any error.
+
+    At the end of the stream a released struct is written.
+
+    Args:
+        stream: Address of the C struct of the stream.
+        target: Address for the batch.
+    """
     try:
         _, batches, _ = _open[_Stream.from_address(stream).private_data]
         batch = next(batches, None)
@@ -295,13 +337,16 @@ def _give_next(stream: int, target: int) -> int:
 
 
 def _say_last_error(_: int) -> int:
-    """Return the address of a fixed error message: the true one may quote a record (the C interface of Arrow
-    streams)."""
+    """Callback of Arrow: return the address of a fixed error message, because the true one may quote a record."""
     return ctypes.addressof(_failure)
 
 
 def _release_stream(stream: int) -> None:
-    """Drop the batches of the stream at this address; Arrow calls it when it no longer needs the stream."""
+    """Callback of Arrow: drop the batches of a stream that is no longer needed.
+
+    Args:
+        stream: Address of the C struct of the stream.
+    """
     with suppress(BaseException):
         struct = _Stream.from_address(stream)
         open_stream = _open.pop(struct.private_data, None)  # the struct itself may be part of it
@@ -310,7 +355,11 @@ def _release_stream(stream: int) -> None:
 
 
 def _function_address(function: Any) -> int | None:
-    """Return the address of a C function."""
+    """Return the address of a C function made by ctypes, for an Arrow C struct.
+
+    Args:
+        function: The ctypes function.
+    """
     return ctypes.cast(function, _POINTER).value
 
 
@@ -359,8 +408,8 @@ DATES = {
 
 
 def number_sql(file: CsvFile) -> str:
-    """Return SQL that reads the number in a text of the declared format; NULL where the text has none. It depends on no
-    other record.
+    """Return the SQL expression that reads a number from a CSV field in the declared format; NULL where the text is
+    none.
 
     Args:
         file: Declares the decimal sign, and the format and origin of dates, which are read as days since then.
@@ -388,7 +437,8 @@ ISO = f"{LOCAL.removesuffix(')?')}(Z|{ZONE})?)?"
 
 
 def days_sql(file: CsvFile) -> str | None:
-    """Return the SQL of the number in a text, or of the days since 1970-01-01 of an ISO 8601 date or timestamp.
+    """Return the SQL expression that reads days since 1970-01-01 from a CSV field: a number, or an ISO 8601 date or
+    timestamp.
 
     None if a date format is declared: then only that format is read.
 
@@ -458,11 +508,16 @@ class Column:
 
     @property
     def value_type(self) -> ValueType:
-        """Return the type that names and comparisons of values depend on."""
+        """Type that decides how the values of the column are named and compared."""
         return self.declared_value_type or _USUAL_TYPES.get(self.kind, ValueType.UNDECLARED)
 
     def suggest_spelling(self, value: Category) -> str:
-        """Return what to write instead of a value that the declared type does not have; empty if the type has it."""
+        """Return what a user could write instead of a category that the declared type does not have; empty if the type
+        has it.
+
+        Args:
+            value: Declared category.
+        """
         if self.members:
             return "" if value in self.members else _list_members(self.members)
         if category_key(value, self.value_type) is None:
@@ -475,7 +530,7 @@ class Column:
 
     @property
     def type_name(self) -> str:
-        """Return the name of the declared type for messages."""
+        """Name of the column's declared type, for messages."""
         return self.declared_type or self.value_type.value
 
 
@@ -484,7 +539,7 @@ _DECIMAL_SCALE = re.compile(r"\([0-9]+, ?([0-9]+)\)$")
 
 
 def _list_members(members: Sequence[str]) -> str:
-    """Return the labels of a declared type for a message, and how many are omitted.
+    """Return the labels of an enumeration type for a message, shortened, with the number of omitted ones.
 
     Args:
         members: All labels of the type.
@@ -498,7 +553,8 @@ _USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType
 
 
 def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
-    """Return a column of numbers with more digits than doubles, given as text: it is read as the nearest double.
+    """Return a column for decimal numbers with more digits than doubles have: given as text, read as the nearest
+    double.
 
     Args:
         name: Name of the column.
@@ -510,12 +566,12 @@ def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
 
 
 def enum_column(name: str, members: Iterable[str], number: str = NUMBER_IN_TEXT) -> Column:
-    """Return a column of text whose labels the schema declares.
+    """Return a column of an enumeration type: texts whose possible labels the schema declares.
 
     Args:
         name: Name of the column.
         members: The declared labels.
-        number: SQL form of the number in a text.
+        number: SQL expression that reads a number from a label.
     """
     return Column(name, ColumnKind.TEXT, number, declared_type="ENUM", members=tuple(members))
 
@@ -535,7 +591,11 @@ _DECIMAL_NAME = f"CASE WHEN contains({TEXT}, '.') THEN rtrim(rtrim({TEXT}, '0'),
 
 
 def sql_name(position: int) -> str:
-    """Return the SQL name of the column at a position. (SQL ignores case, so column names could clash.)"""
+    """Return the SQL name of the column at a position. (SQL ignores case, so column names could clash.)
+
+    Args:
+        position: Position in the schema, from 0.
+    """
     return f"c{position}"
 
 
@@ -574,7 +634,8 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
 
 
 def _delimiter_hint(columns: Sequence[Column]) -> str:
-    """Return a hint if the only column's name contains another delimiter, so that lines were not split.
+    """Return a hint for an error message if the file was probably not split into fields: the only column's name
+    contains another delimiter.
 
     Args:
         columns: Columns of the header of a CSV file.
@@ -631,7 +692,7 @@ class HasLines(Protocol):
 
     @property
     def line_place(self) -> int:
-        """Return the position, after all columns, of the letter of a line's fault (NULL for a good line)."""
+        """Position, after all columns, of the letter that names the fault of a malformed line; NULL for a good line."""
 
 
 class Source(Protocol):
@@ -639,20 +700,20 @@ class Source(Protocol):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns of the schema in its order, with the SQL that reads them."""
+        """Columns of the schema, in its order, with the SQL that reads their numbers and texts."""
 
     @property
     def is_costly(self) -> bool:
-        """True if scanning again is so slow that needed columns should be stored."""
+        """Whether scanning the source again is so slow that needed columns should be stored."""
 
     @property
     def unreadable_columns(self) -> Mapping[int, str]:
-        """Return columns that only pyarrow reads, if it is not installed: the reasons by position. Empty: all columns
-        can be read.
+        """Columns that cannot be read because pyarrow is not installed: for each position the reason. Empty: all can be
+        read.
         """
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause for one query with the columns at these positions (at least one).
+        """Return a FROM clause that gives one query the columns at these positions (at least one).
 
         Args:
             connection: Connection of DuckDB that runs the query.
@@ -660,15 +721,20 @@ class Source(Protocol):
         """
 
     def row_count_sql(self, positions: Sequence[int]) -> str | None:
-        """Return a query of the number of rows that reads no column; None if DuckDB does not read the columns at these
-        positions from files itself.
+        """Return a query of the number of rows that reads no column, for speed; None if DuckDB does not read these
+        columns from files itself.
+
+        Args:
+            positions: Positions of the columns that a question reads.
         """
 
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return a FROM clause as `scan` in which some columns are decoded: VARCHAR, and NULL for texts that are not
-        UTF-8 or exceed `LONGEST_TEXT` bytes. None if `scan` alone reads these columns.
+        """Return a FROM clause as `scan` does, with some columns decoded to text by DuckDB itself; None if it cannot
+        decode them.
+
+        Decoded columns are VARCHAR, and NULL for texts that are not UTF-8 or exceed `LONGEST_TEXT` bytes.
 
         Args:
             connection: Connection to DuckDB that runs the query.
@@ -677,7 +743,8 @@ class Source(Protocol):
         """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause as `scan`, with a column `whole`: an injective encoding of all columns of a row.
+        """Return a FROM clause as `scan` does, with one more column ``whole`` that encodes the whole row unambiguously,
+        to rank or name rows.
 
         Args:
             connection: Connection to DuckDB that runs the query.
@@ -708,7 +775,7 @@ def has_pyarrow() -> bool:
 
 
 def add_whole_row_column(rows: str, columns: Sequence[Column], positions: Sequence[int]) -> str:
-    """Return the FROM clause of `scan_whole` from a clause with all columns.
+    """Add to a FROM clause the column ``whole``, an unambiguous text encoding of all columns of a row.
 
     The encoding is injective: texts contain printable ASCII only, so neither the separator nor the mark of a missing
     value occurs in them.
@@ -748,6 +815,9 @@ def to_text_array(values: Iterable[Any]) -> Array:
 def encode_text(value: Any) -> bytes | None:
     """Return the text of a value as bytes, by which it is read, compared and ranked. Never raises an error.
 
+    Args:
+        value: Any Python value.
+
     >>> encode_text("né"), encode_text(True), encode_text(2.50), encode_text(float("nan"))
     (b'n\\xc3\\xa9', b'True', b'2.5', None)
     """
@@ -766,7 +836,11 @@ def encode_text(value: Any) -> bytes | None:
 
 
 def _format_number(value: float | np.floating[Any] | Decimal) -> str:
-    """Return the name of a number whose type is known from the value alone; NaN: missing."""
+    """Return the category name of a number whose type is known from the value alone; NaN: missing.
+
+    Args:
+        value: The number.
+    """
     if isinstance(value, Decimal):
         return str(value_name(value, ValueType.DECIMAL))
     byte_count = value.dtype.itemsize if isinstance(value, np.floating) else DOUBLE_BYTES
@@ -818,7 +892,7 @@ def _time_values(values: NDArray[Any]) -> tuple[DataType, NDArray[Any]]:
 
 
 def _mask_values(data_type: DataType, values: NDArray[Any], missing: NDArray[np.bool_]) -> Array:
-    """Return an Arrow array of these values (without a copy), null where `missing` is True.
+    """Return an Arrow array of these values (without a copy), with nulls where `missing` is True.
 
     Args:
         data_type: Arrow type with the layout of the values.
@@ -945,7 +1019,11 @@ def plain_array(values: ArrowArrayExportable) -> Array:
 
 
 def is_uuid(field: Any) -> bool:
-    """Return True if an Arrow field declares its 16 bytes as a UUID (Arrow's canonical extension ``arrow.uuid``)."""
+    """Return True if an Arrow field declares its 16 bytes as a UUID (Arrow's canonical extension ``arrow.uuid``).
+
+    Args:
+        field: Arrow field, with its metadata.
+    """
     metadata = Field.from_arrow(field).metadata or {}
     return bool(metadata.get(b"ARROW:extension:name") == b"arrow.uuid")
 
@@ -1000,7 +1078,7 @@ def _nested_to_texts(array: Array) -> Array:
 
 
 def _decode_type(declared: DataType) -> DataType:
-    """Return the type of the values, without dictionary or run-end encoding.
+    """Return the Arrow type of a column's values, without dictionary or run-end encoding.
 
     Args:
         declared: Arrow type.
@@ -1010,7 +1088,8 @@ def _decode_type(declared: DataType) -> DataType:
 
 
 def _moment_sql(data_type: DataType) -> str | None:
-    """Return the SQL of microseconds since 1970, from the integers of `plain_array`.
+    """Return the SQL expression that converts stored integers of an Arrow time type to microseconds since 1970, for
+    timestamps.
 
     Args:
         data_type: Arrow type, without encoding.
@@ -1043,7 +1122,8 @@ def _time_kind(data_type: DataType) -> str:
 
 
 def _elapsed_sql(data_type: DataType) -> str | None:
-    """Return the SQL of days or seconds, from the integers of `plain_array`; None if the type is no single time.
+    """Return the SQL expression that converts stored integers of an Arrow time type to days or seconds; None if the
+    type is no single time.
 
     Args:
         data_type: Arrow type, without encoding.
@@ -1061,7 +1141,7 @@ def _elapsed_sql(data_type: DataType) -> str | None:
 
 
 def is_number(data_type: DataType) -> bool:
-    """Return True if values are numbers or truth values.
+    """Return True if an Arrow type holds numbers or truth values.
 
     Args:
         data_type: Arrow type, without encoding. Decimals are not numbers here.
@@ -1070,7 +1150,7 @@ def is_number(data_type: DataType) -> bool:
 
 
 def _is_integer_time(data_type: DataType) -> bool:
-    """Return True if values are times stored as integers of 32 or 64 bits.
+    """Return True if an Arrow type holds times stored as integers of 32 or 64 bits.
 
     Args:
         data_type: Arrow type, without encoding.
@@ -1079,7 +1159,7 @@ def _is_integer_time(data_type: DataType) -> bool:
 
 
 def _is_decimal(data_type: DataType) -> bool:
-    """Return True for Arrow's decimal types.
+    """Return True if an Arrow type is a decimal type.
 
     Args:
         data_type: Arrow type, without encoding.
@@ -1088,7 +1168,7 @@ def _is_decimal(data_type: DataType) -> bool:
 
 
 def _is_text(data_type: DataType) -> bool:
-    """Return True for Arrow's types of text and bytes.
+    """Return True if an Arrow type holds text or bytes.
 
     Args:
         data_type: Arrow type, without encoding.
@@ -1159,7 +1239,7 @@ class ArrowSource:
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
     ) -> str | None:
-        """Return None: Arrow carries texts as bytes.
+        """Return None: Arrow sources hand texts over as bytes, so DuckDB cannot decode them in a scan.
 
         Args:
             connection: Connection of DuckDB; without effect.
@@ -1168,8 +1248,8 @@ class ArrowSource:
         """
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause of the columns at these positions, as `scan`, and of a column `whole`: an injective
-        encoding of all columns of the row.
+        """Return a FROM clause of the columns at these positions, and of a column ``whole`` that encodes the whole row
+        unambiguously.
 
         Args:
             connection: Connection of DuckDB that runs the query.

@@ -89,8 +89,10 @@ class CsvSource:
 
     @property
     def line_place(self) -> int:
-        """Position, after all columns, under which `scan` offers the fault of each line, such as a wrong number of
-        fields; null if the line is well-formed.
+        """Position, after all columns, under which `scan` offers the fault letter of each CSV line, such as for a wrong
+        number of fields.
+
+        It is null for a well-formed line.
         """
         return len(self.columns)
 
@@ -145,7 +147,8 @@ class CsvSource:
 
         Args:
             connection: DuckDB connection of the query.
-            positions: Column indices from 0; `line_place` (one past the last field) stands for the faults of the line.
+            positions: Column indices from 0; `line_place` (one past the last field) stands for the letter of the line's
+                fault.
             whole: Whether the whole lines are one more column, the last.
 
         Returns:
@@ -155,8 +158,8 @@ class CsvSource:
         schema = Schema([Field(name, DataType.binary()) for name in names])
 
         def make_batches() -> Iterator[RecordBatch]:
-            """Yield a batch per block of lines: the requested fields, the letters of its faults if they are requested,
-            and its lines if whole lines are.
+            """Yield a record batch for each block of lines: the requested fields and, if requested, each line's fault
+            letter and whole text.
             """
             for lines in self._read_blocks():
                 fields = [
@@ -168,7 +171,7 @@ class CsvSource:
         return sources.SCANNED
 
     def _read_blocks(self) -> Iterator[LineBlock]:
-        """Yield the lines below the headers of all files in blocks, decoded to UTF-8."""
+        """Yield the lines below the headers of all CSV files in blocks, split into fields and decoded to UTF-8."""
         codec = self.file.codec
         for csv_file in (self.file, *(replace(self.file, file=path) for path in self.more_paths)):
             with open_csv(csv_file) as file:
@@ -181,7 +184,11 @@ class CsvSource:
 
 
 def open_csv(file: CsvFile) -> BinaryIO:
-    """Open the bytes of a file from the start, decompressed if its name ends in ``.gz`` or ``.zst``."""
+    """Open the bytes of a file from the start, decompressed if its name ends in ``.gz`` or ``.zst``.
+
+    Args:
+        file: The file, with its path or bytes.
+    """
     if isinstance(file.file, bytes):
         return BytesIO(file.file)
     path = Path(file.file)
@@ -198,6 +205,9 @@ def source_of_csv(file: CsvFile) -> CsvSource:
 
     A compressed file that ends early, or has a wrong checksum, is refused here: an error while counting would depend
     on all records.
+
+    Args:
+        file: The file, with its declared format.
 
     Returns:
         The rows of the file, with one column for each name in the header.
@@ -229,13 +239,17 @@ def source_of_csv(file: CsvFile) -> CsvSource:
 
 
 def _read_to_end(file: BinaryIO) -> None:
-    """Decompress the whole file, which raises an error if it ends early or has a wrong checksum."""
+    """Decompress a whole file once, which raises an error if it ends early or has a wrong checksum.
+
+    Args:
+        file: Decompressed stream, open at any position.
+    """
     while file.read(READ_AT_ONCE):
         pass
 
 
 def read_header(file: BinaryIO) -> bytes:
-    """Return the first line, cut after `LONGEST_TEXT` bytes; empty for an empty file.
+    """Read the header line of a CSV file, cut after `LONGEST_TEXT` bytes; empty for an empty file.
 
     Args:
         file: CSV file, open at its beginning.
@@ -244,7 +258,12 @@ def read_header(file: BinaryIO) -> bytes:
 
 
 def read_line_blocks(file: BinaryIO) -> Iterator[Bytes]:
-    """Yield the rest of the file in blocks of whole lines. A line that is too long is cut after `LONGEST_TEXT`."""
+    """Yield the lines of a CSV file in blocks of whole lines; a line that is too long is cut after `LONGEST_TEXT`
+    bytes.
+
+    Args:
+        file: CSV file, open behind its header.
+    """
     remainder = b""
     while chunk := file.read(READ_AT_ONCE):
         head, line_feed, tail = chunk.rpartition(b"\n")
@@ -277,7 +296,7 @@ class LineBlock:
 
     @classmethod
     def from_block(cls, block: Bytes, delimiter: int, fields: int) -> LineBlock:
-        """Split a block. Each step handles all lines at once, for any content.
+        """Split a block of CSV lines into fields; each step handles all lines at once, for any content.
 
         Args:
             block: Bytes of whole lines, the last one ended by a line feed.
@@ -305,11 +324,13 @@ class LineBlock:
         return cls(block, starts, is_well_formed, letters, field_ends)
 
     def texts(self) -> Array:
-        """Return the lines; null for a line that is too long, because the part in this block depends on other lines."""
+        """Return the lines as texts; null for a line that is too long, because how much of it is in this block depends
+        on other lines.
+        """
         return _make_binary_array(self.line_starts, self.block, np.diff(self.line_starts) <= sources.LONGEST_TEXT)
 
     def faults(self) -> Array:
-        """Return the letter of each line's fault, as an array of byte strings; null for a well-formed line."""
+        """Return the letter that names each line's fault, as an array of byte strings; null for a well-formed line."""
         offsets = np.concatenate([[0], np.cumsum(~self.is_well_formed)])
         return _make_binary_array(offsets, self.fault_letters[~self.is_well_formed], ~self.is_well_formed)
 
@@ -336,7 +357,7 @@ class LineBlock:
 
 
 def _unescape_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
-    """Replace doubled quotes by single ones in all fields of a block.
+    """Replace doubled quotes by single ones in all fields of a block, as CSV files escape quotes.
 
     Args:
         offsets: Start of each field in `text`, and the end of the last field, (fields + 1,).
@@ -355,7 +376,7 @@ def _unescape_quotes(offsets: IntArray, text: Bytes) -> tuple[IntArray, Bytes]:
 
 
 def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_]) -> Array:
-    """Return an Arrow array of byte strings from offsets and bytes; null where `valid` is False.
+    """Return an Arrow array of byte strings over existing offsets and bytes; null where `valid` is False.
 
     Args:
         offsets: Start of each string in `text`, followed by the end of the last one.
@@ -499,7 +520,7 @@ class ParquetSource:
         return f"({' UNION ALL '.join(selects)})"
 
     def _reads_directly(self, positions: Sequence[int]) -> bool:
-        """Return True if DuckDB reads these columns for any values, under names that are clear to it.
+        """Return True if DuckDB itself can read these columns, for any values and under distinct names.
 
         Args:
             positions: Positions of the columns in the schema.
@@ -508,8 +529,8 @@ class ParquetSource:
         return is_direct and has_distinct_names(self.names)
 
     def scan_whole(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int]) -> str:
-        """Return a FROM clause of the columns at these positions, and of a column `whole`: an injective encoding of all
-        columns of the row.
+        """Return a FROM clause of the columns at these positions, and of a column ``whole`` that encodes the whole row
+        unambiguously.
 
         Args:
             connection: DuckDB connection of the query.
@@ -519,8 +540,10 @@ class ParquetSource:
 
 
 def _decoded_sql(position: int) -> str:
-    """Return SQL of a text column, from two scans of the file: `a` replaces invalid UTF-8 and `b` ignores it. The text
-    is NULL where both differ or where it is too long.
+    """Return SQL that decodes a text column from two scans of a file; NULL for invalid UTF-8 or a text that is too
+    long.
+
+    Scan `a` replaces invalid bytes and scan `b` omits them, so the text is invalid where both differ.
 
     Args:
         position: Column index from 0.
@@ -531,7 +554,11 @@ def _decoded_sql(position: int) -> str:
 
 
 def has_distinct_names(names: Sequence[str]) -> bool:
-    """Return True if no two names differ in case only, because SQL ignores case."""
+    """Return True if column names differ even without regard to case, as SQL needs.
+
+    Args:
+        names: Column names.
+    """
     return len({name.lower() for name in names}) == len(names)
 
 
@@ -621,7 +648,11 @@ def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
 
 
 def _find_utf8_columns(schema: Any) -> frozenset[int]:
-    """Return the positions of the columns that a Parquet schema declares as UTF-8; none if a column is nested."""
+    """Return the positions of the columns that a Parquet schema declares as UTF-8; none if a column is nested.
+
+    Args:
+        schema: Schema of pyarrow.
+    """
     names = schema.to_arrow_schema().names
     leaves = [schema.column(number) for number in range(len(schema))]
     if [leaf.path for leaf in leaves] != names:
@@ -634,7 +665,11 @@ def _find_utf8_columns(schema: Any) -> frozenset[int]:
 
 
 def _find_uuid_columns(schema: Any) -> frozenset[str]:
-    """Return the names of the columns that a Parquet schema declares as UUIDs, of one value in a row."""
+    """Return the names of the columns that a Parquet schema declares as UUIDs; columns of lists are not included.
+
+    Args:
+        schema: Schema of pyarrow.
+    """
     names = schema.to_arrow_schema().names
     leaves = [schema.column(number) for number in range(len(schema))]
     return frozenset(
@@ -645,7 +680,7 @@ def _find_uuid_columns(schema: Any) -> frozenset[str]:
 
 
 def _key_columns(group: FileGroup) -> tuple[sources.Column, ...]:
-    """Return the columns of partition keys, which are read as the fields of a CSV file are.
+    """Return the columns of a table's partition keys, which are read like the fields of a CSV file.
 
     Args:
         group: Files of one table, with the values of their partition keys.
@@ -660,7 +695,7 @@ def _key_columns(group: FileGroup) -> tuple[sources.Column, ...]:
 
 
 def _repeat_key(value: str | None, rows: int) -> Array:
-    """SENSITIVE: return the value of a partition key for each row of a file.
+    """SENSITIVE: return a partition key as a column of a file: the same value for each row.
 
     Args:
         value: The value in the folder's name; None: it is missing in all rows.
@@ -692,19 +727,20 @@ def _format_scans(group: FileGroup, wrong_text: str = "strict") -> tuple[str, ..
 
 
 def _format_lenient_scans(group: FileGroup) -> tuple[tuple[str, str], ...]:
-    """Return SQL of the rows of each file, with invalid UTF-8 replaced, and without it.
+    """Return two SQL scans of each file, to find texts of invalid UTF-8: invalid bytes are replaced in one, and omitted
+    in the other.
 
     Args:
         group: Files of one table, with the values of their partition keys.
 
     Returns:
-        A pair for each file: the scan that replaces invalid UTF-8, and the scan that leaves it out.
+        A pair for each file: the replacing scan and the omitting scan.
     """
     return tuple(zip(_format_scans(group, "replace"), _format_scans(group, "ignore"), strict=True))
 
 
 def _format_blob(value: str) -> str:
-    """Return SQL of the bytes of a text.
+    """Return the SQL literal of a text's bytes (BLOB).
 
     Args:
         value: Text, which is encoded as UTF-8.
@@ -713,7 +749,7 @@ def _format_blob(value: str) -> str:
 
 
 def _quote_name(name: str) -> str:
-    """Return an SQL identifier in double quotes.
+    """Quote a column or table name as an SQL identifier.
 
     Args:
         name: Any name; double quotes in it are doubled.
@@ -722,7 +758,7 @@ def _quote_name(name: str) -> str:
 
 
 def _require_distinct(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the column names as a tuple if all differ.
+    """Return the column names of a file as a tuple, after a check that all differ.
 
     Args:
         path: File that the message names.
@@ -811,7 +847,7 @@ class _Field(NamedTuple):
 
     @property
     def is_readable(self) -> bool:
-        """True if DuckDB reads the column without errors for any stored values."""
+        """Whether DuckDB reads the column without errors for any stored values."""
         if self.physical_type is None or self.physical_type == "INT96":
             return False
         if self.duckdb_type in NUMBERS:
@@ -826,7 +862,7 @@ class _Field(NamedTuple):
 
     @property
     def kind(self) -> sources.ColumnKind:
-        """Return the kind of a column that DuckDB cannot read for any values, for messages."""
+        """Kind that a message states for a column which DuckDB cannot read for all values."""
         if self.physical_type is None:
             return sources.ColumnKind.OTHER
         if self.duckdb_type in NUMBERS or self.duckdb_type == "DECIMAL":
@@ -839,7 +875,7 @@ class _Field(NamedTuple):
 
 
 def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Field]:
-    """Return the top-level columns of a Parquet file with their types in the file and in DuckDB.
+    """Return the top-level columns of a Parquet file, each with its type in the file and its type in DuckDB.
 
     Args:
         connection: DuckDB connection.
@@ -862,13 +898,22 @@ def _read_fields(connection: duckdb.DuckDBPyConnection, path: Path) -> list[_Fie
 
 
 def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
-    """Return SQL that selects these columns under the SQL names of their positions."""
+    """Return the SQL list that selects columns of a file under the engine's names ``c0``, ``c1``, ... by position.
+
+    Args:
+        names: Names of all columns of the file.
+        positions: Positions of the columns to select.
+    """
     quoted = ((names[position].replace('"', '""'), position) for position in positions)
     return ", ".join(f'"{name}" AS {sources.sql_name(position)}' for name, position in quoted)
 
 
 def _quote_path(path: Path) -> str:
-    """Return a path as an SQL text, with DuckDB's wildcards escaped, so that it names one file."""
+    """Return a path as an SQL text, with DuckDB's wildcards escaped, so that it names one file.
+
+    Args:
+        path: Path of a file.
+    """
     escaped = "".join(f"[{character}]" if character in "*?[" else character for character in str(path.absolute()))
     return "'" + escaped.replace("'", "''") + "'"
 
@@ -949,8 +994,9 @@ def _list_declared_labels(relation: duckdb.DuckDBPyRelation) -> list[tuple[str, 
 
 
 def _format_value(position: int, kind: str, longest: int) -> str:
-    """Return SQL for a column of a relation as ``c0``, ``c1``, ...: as text if Arrow lacks its type; NULL if the text
-    exceeds `longest` bytes.
+    """Return SQL that reads a column of a relation under the engine's name ``c0``, ``c1``, ...
+
+    Values whose type Arrow lacks become texts; a text longer than `longest` bytes becomes NULL.
 
     Args:
         position: Column index from 0.
@@ -965,13 +1011,13 @@ def _format_value(position: int, kind: str, longest: int) -> str:
 
 
 def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]) -> sources.Column:
-    """Return the column of a relation from DuckDB's type name, its Arrow type and the declared labels of an ENUM.
+    """Describe a column of a DuckDB relation for the engine, from its DuckDB type, Arrow type and declared ENUM labels.
 
     Args:
         name: Name of the column.
         kind: DuckDB's name of its type.
         declared: Arrow type.
-        labels: Declared labels of an ENUM; empty: it is none.
+        labels: Declared labels of an ENUM; empty for other types.
     """
     if labels:
         return sources.enum_column(name, labels)
@@ -1015,7 +1061,11 @@ class MemoryColumn:
 
 
 def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
-    """Return columns in memory as rows that can be scanned; each is converted to Arrow at most once."""
+    """Return columns in memory as a source whose rows can be scanned; each column is converted to Arrow at most once.
+
+    Args:
+        columns: Columns with equal numbers of rows.
+    """
     loads = [cache(column.load) for column in columns]
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
@@ -1097,12 +1147,21 @@ def _column_chunks(rows: Sequence[Array], position: int) -> list[Array]:
 
 
 def source_of_frame(frame: nw.DataFrame[Any]) -> sources.ArrowSource:
-    """Return a data frame in memory as rows that can be scanned."""
+    """Return the rows of a data frame in memory as a source that the counting engine can scan.
+
+    Args:
+        frame: Data frame, wrapped by narwhals.
+    """
     return source_of_columns([column_from_series(str(name), frame[name]) for name in frame.columns])
 
 
 def source_of_lazy_frame(frame: nw.LazyFrame[Any]) -> sources.ArrowSource:
-    """Open a lazy data frame, which is computed each time that it is read."""
+    """Return the rows of a lazy data frame as a source that can be scanned; the frame is computed each time that it is
+    read.
+
+    Args:
+        frame: Lazy data frame, wrapped by narwhals.
+    """
     backend: Any = None if frame.implementation.is_polars() else "pyarrow"
     names = list(frame.collect_schema().names())
     empty = source_of_frame(frame.head(0).collect(backend))
@@ -1240,8 +1299,8 @@ def _array_of_pandas(series: Any, data_type: np.dtype[Any]) -> Array:
 
 
 def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
-    """Return the declared kind: text, or objects. The type that narwhals infers for objects would depend on their
-    values.
+    """Return the declared kind of a data frame's column: text, or Python objects, whose type only their values would
+    show.
 
     Args:
         series: Column of a data frame that is neither numbers nor times.
@@ -1252,7 +1311,7 @@ def _text_kind(series: nw.Series[Any]) -> sources.ColumnKind:
 
 
 def _column_from_values(name: str, values: Any) -> MemoryColumn:
-    """Return the column of a list, array or series.
+    """Make a column that engines can read from a list, array or series.
 
     Args:
         name: Column name.
@@ -1279,7 +1338,7 @@ def _column_from_values(name: str, values: Any) -> MemoryColumn:
 
 
 def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
-    """Return the column of a NumPy array.
+    """Make a column that engines can read from a NumPy array.
 
     Args:
         name: Column name.
@@ -1306,7 +1365,7 @@ def _column_from_numpy(name: str, values: np.ndarray[Any, Any]) -> MemoryColumn:
 
 
 def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[], Iterable[Any]]) -> MemoryColumn:
-    """Return a column whose values are read as texts, converted when they are loaded.
+    """Return a column whose values are encoded as texts when the column is read.
 
     Args:
         name: Name of the column.
@@ -1399,7 +1458,11 @@ def open_source(data: Any, delimiter: str) -> sources.Source:
 
 
 def _open_frame(data: Any) -> sources.Source | None:
-    """Return the rows of an Arrow table or a data frame; None if the object is neither."""
+    """Return the rows of an Arrow table or a data frame as a source; None if the object is neither.
+
+    Args:
+        data: Any object.
+    """
     if type(data).__module__.partition(".")[0] in ARROW and hasattr(data, "__arrow_c_stream__"):
         return source_of_table(data)
     import narwhals as nw

@@ -81,7 +81,7 @@ FLOATS = frozenset(_FLOATS)
 
 
 def value_name(value: Any, declared: ValueType) -> str | None:
-    """Return the name of a value, or None if the value is missing.
+    """Return the text by which a value is compared with categories, or None if the value is missing.
 
     Args:
         value: A double if the type is one of `FLOATS`. Otherwise the text that an engine returned, or a Python value.
@@ -138,7 +138,10 @@ def category_key(category: Category, declared: ValueType) -> Key | None:
 
 
 def _format_plain_decimal(number: Decimal) -> str:
-    """Format a decimal number without exponent and trailing zeros.
+    """Format a decimal number without exponent and trailing zeros, as category names are compared.
+
+    Args:
+        number: The number.
 
     >>> _format_plain_decimal(Decimal("7.00")), _format_plain_decimal(Decimal("-0E-18"))
     ('7', '0')
@@ -151,7 +154,7 @@ def _format_plain_decimal(number: Decimal) -> str:
 
 
 def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
-    """Return the name or double that equals a category that was declared as a number.
+    """Return the comparison key (name or double) of the values that equal a category declared as a number.
 
     Args:
         number: The category.
@@ -192,19 +195,27 @@ def _nearest_float(number: int | float | bool, declared: ValueType) -> float | N
 
 
 def _parse_truth(text: str) -> Key | None:
-    """Return 0.0 or 1.0 for a text that spells a truth value; None for other texts."""
+    """Return the comparison key of a text that spells a truth value, 0.0 or 1.0; None for other texts.
+
+    Args:
+        text: Category as text.
+    """
     truths = (*TRUTHS, "0", "1")
     return float(truths.index(text.lower()) % 2) if text.lower() in truths else None
 
 
 def _parse_integer(text: str) -> Key | None:
-    """Return the key of a plain integer in decimal digits; None for other texts, such as ``01`` or ``-0``."""
+    """Return the comparison key of a text that is a plain integer; None for other texts, such as ``01`` or ``-0``.
+
+    Args:
+        text: Category as text.
+    """
     is_plain = PLAIN_NUMBER.fullmatch(text) is not None and "." not in text and text != "-0"
     return _number_key(int(text), ValueType.WHOLE) if is_plain else None
 
 
 def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
-    """Return the function that finds the key of a text in a column of this floating-point type.
+    """Return the function that finds the comparison key of a category's text in a column of this floating-point type.
 
     Args:
         declared: Floating-point type of the column.
@@ -214,7 +225,12 @@ def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
     """
 
     def parse_key(text: str) -> Key | None:
-        """Return the double that a text names, in its shortest form or without ``.0``; None for other texts."""
+        """Return the double that a text names, in its shortest form or without ``.0``, as comparison key; None for
+        other texts.
+
+        Args:
+            text: Category as text.
+        """
         number = parse_number(text)
         nearest = None if number is None else _nearest_float(number, declared)
         if nearest is None:
@@ -225,12 +241,21 @@ def _make_float_parser(declared: ValueType) -> Callable[[str], Key | None]:
 
 
 def _without_point(number: float) -> str:
-    """Return a whole number without ``.0``; an empty text for other numbers."""
+    """Return a whole number without ``.0``; an empty text for other numbers.
+
+    Args:
+        number: Any number.
+    """
     return str(int(number)) if np.isfinite(number) and number.is_integer() else ""
 
 
 def _parse_decimal(text: str) -> Key | None:
-    """Return the normalised digits of a plain decimal number, or ``inf`` or ``-inf``; None for other texts."""
+    """Return the comparison key of a text that is a plain decimal number: its normalised digits, ``inf`` or ``-inf``;
+    None for other texts.
+
+    Args:
+        text: Category as text.
+    """
     if text in ("inf", "-inf"):
         return text
     is_plain = PLAIN_NUMBER.fullmatch(text) is not None and (text[0] != "-" or bool(Decimal(text)))
@@ -238,12 +263,21 @@ def _parse_decimal(text: str) -> Key | None:
 
 
 def _parse_uuid(text: str) -> Key | None:
-    """Return a text that is the name of a UUID; None for other texts, such as one in capital letters or braces."""
+    """Return the comparison key of a text that is the standard name of a UUID; None for others, such as one in capital
+    letters or braces.
+
+    Args:
+        text: Category as text.
+    """
     return text if text == _format_uuid(text) else None
 
 
 def _format_uuid(text: str) -> str | None:
-    """Return the name of the UUID that a text spells in any notation; None for other texts."""
+    """Return the standard name of the UUID that a text spells in any notation, to suggest it; None for other texts.
+
+    Args:
+        text: Category as text.
+    """
     with suppress(ValueError):
         return str(UUID(text.strip()))
     return None
@@ -258,6 +292,9 @@ _KEYS_OF_TEXT: Mapping[ValueType, Callable[[str], Key | None]] = MappingProxyTyp
 
 def parse_number(text: str) -> int | float | None:
     """Return the number that a text spells in any of Python's notations; None for NaN and for other texts.
+
+    Args:
+        text: Any text.
 
     >>> parse_number("01"), parse_number("2.50"), parse_number("AA")
     (1, 2.5, None)

@@ -42,6 +42,12 @@ class _ZstdReader(io.RawIOBase):
     """Stream of the decompressed bytes of all frames of a file. It can only seek to the start."""
 
     def __init__(self, path: Path, library: Any) -> None:
+        """Open the file for decompression from its start.
+
+        Args:
+            path: Path of the compressed file.
+            library: The module `zstandard`.
+        """
         self._library = library
         self._file = path.open("rb")
         self._frame = library.ZstdDecompressor().decompressobj()
@@ -73,7 +79,11 @@ class _ZstdReader(io.RawIOBase):
         return 0
 
     def readinto(self, buffer: Any) -> int:
-        """Fill `buffer` with the next decompressed bytes, and return their number; 0 at the end of the file."""
+        """Fill `buffer` with the next decompressed bytes, and return their number; 0 at the end of the file.
+
+        Args:
+            buffer: Writable buffer of bytes.
+        """
         while not self._decompressed:
             if not self._read_more():
                 return 0
@@ -83,7 +93,7 @@ class _ZstdReader(io.RawIOBase):
         return count
 
     def _read_more(self) -> bool:
-        """Decompress the next piece of the file, and return True; return False at the end of the last frame.
+        """Decompress the next block of the file, and return True; return False at the end of the last frame.
 
         Raises:
             OSError: the file ends within a frame, or is damaged.

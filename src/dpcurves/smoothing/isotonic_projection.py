@@ -89,11 +89,11 @@ def compute_steps(noisy: ArrayLike, points: int, ceiling: Ceiling) -> FloatArray
 
 
 def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
-    """Return the curve with these steps, of shape ``(points,)``, clipped to its ceiling, which rounding errors may
-    exceed.
+    """Return the curve with these steps, that is their cumulative sums, (points,), clipped to the ceiling, which
+    rounding errors may exceed.
 
     Args:
-        steps: Increase to each point, and a last step that is left out, (points + 1,).
+        steps: Increase to each point, and a last step to the ceiling, which is not used, (points + 1,).
         ceiling: Largest value of the curve, or its exact last value; None: there is none.
     """
     curve = np.cumsum(steps[:-1])
@@ -105,7 +105,12 @@ def cumulate_steps(steps: FloatArray, ceiling: Ceiling) -> FloatArray:
 
 
 def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
-    """Return True if the curve with these steps is monotone and satisfies its ceiling."""
+    """Return True if a curve with these steps is non-decreasing and reaches its ceiling exactly, if that is exact.
+
+    Args:
+        steps: Increase to each point, and the last step to the ceiling, (points + 1,).
+        ceiling: Largest value of the curve, or its exact last value; None: no ceiling.
+    """
     return not np.any(steps < 0) and not (isinstance(ceiling, Exactly) and steps[-1] > 0)
 
 
@@ -167,7 +172,8 @@ def project_isotonic_l2(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 
 
 def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
-    """Return the change with the least sum of squares over variances, given the noisy steps.
+    """Return the change of the noises, given as steps, with the smallest sum of squares over variances that makes the
+    curve monotone.
 
     Args:
         steps: Noisy steps of the curve, and last the step to the ceiling, (points + 1,).
@@ -187,16 +193,18 @@ def solve_least_squares(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) 
     # relative to all summands: a step under pressure that falls by more has no solution
     if np.any(smoothed < -1e-9 * size):
         raise InvalidArgument(
-            "noisy", "the curve falls between points that noise does not move apart: check the curve and its noises"
+            "noisy",
+            "the curve decreases between points that have the same noises, so that no noise explains"
+            " it: check curve and noises",
         )
     return NoiseChange(np.where(pressed, 0.0, np.maximum(smoothed, 0)), noise)
 
 
 def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_]:
-    """Return the mask of steps that are surely 0 in the solution: all negative steps, or, with an exact ceiling, the
-    last step.
+    """Return the initial active set of the projection: a mask of steps that are surely 0 in the solution.
 
-    Meeting an exact ceiling may raise negative steps above 0, so these are not surely 0.
+    These are all negative steps or, with an exact ceiling, the last step alone, because meeting the ceiling may raise
+    negative steps above 0.
 
     Args:
         steps: Increase to each point, and the last step to the ceiling, (points + 1,).
@@ -212,12 +220,13 @@ def _initial_active_set(steps: FloatArray, ceiling: Ceiling) -> NDArray[np.bool_
 def _solve_active_set(
     steps: FloatArray, graph: NoiseGraph, pressed: NDArray[np.bool_]
 ) -> tuple[NoiseChange, FloatArray]:
-    """Return the change that moves the pressed steps to 0, and the sum of absolute summands of each step.
+    """Solve the projection for a given active set: return the change that moves these steps to 0, and the sum of
+    absolute summands of each step, which scales its rounding error.
 
     Args:
         steps: Steps of the curve before the change.
         graph: Noises, as edges between the steps that they change.
-        pressed: Mask of the steps to move to 0.
+        pressed: Mask of the steps to move to 0, the active set.
     """
     ground = np.where(pressed, 0.0, np.inf)
     pressure = Elimination.from_graph(graph, graph.variance, ground).solve(np.where(pressed, -steps, 0.0))
@@ -231,12 +240,12 @@ def _solve_active_set(
 def _apply_pressure(
     slots: EdgeSlots, variance: FloatArray, pressure: FloatArray, change: NoiseChange, size: FloatArray
 ) -> None:
-    """Compute, in place, how the noises change under a pressure (Lagrange multipliers of the steps).
+    """Compute, in place, how the noises change under given Lagrange multipliers of the steps.
 
     Args:
         slots: For each noise, the steps that it raises (`lower`) and reduces (`upper`).
         variance: Variances of the noises, (noises,).
-        pressure: Pressure on each step, (steps,).
+        pressure: Lagrange multiplier of each step, (steps,).
         change: Changes of noises, which are set, and of steps, to which they are added.
         size: Absolute summands of the steps' changes, to which they are added, (steps,).
     """
@@ -284,8 +293,12 @@ class LinearProgramme:
     last_ground: float
 
     def factor_laplacian(self, weight: FloatArray) -> Elimination:
-        """Return the factors of ``A diag(weight) A'``: the Laplacian of the graph, grounded with the weights of the
-        bounded steps."""
+        """Factorise the matrix of the normal equations, ``A diag(weight) A'``: the graph's Laplacian, grounded by the
+        bounded steps.
+
+        Args:
+            weight: Weight of each variable, (variables,).
+        """
         noises = len(self.slots)
         slot_weights = np.zeros(len(self.graph.variance))
         ground = np.full(len(self.steps), self.last_ground)
@@ -294,17 +307,17 @@ class LinearProgramme:
         return Elimination.from_graph(self.graph, slot_weights, ground)
 
     def slack_change(self, pressure: FloatArray) -> FloatArray:
-        """Return ``-A'p``, the change of the slack of each variable by a pressure p, (variables,).
+        """Return by how much the slack of each variable changes with the dual variables: ``-A'p``, (variables,).
 
         Args:
-            pressure: p, of shape ``(points + 1,)``.
+            pressure: Change p of the dual variables (Lagrange multipliers of the steps), ``(points + 1,)``.
         """
         change = np.empty(2 * len(self.slots) + self.bounded_steps)
         _fill_slack_change(self.lower, self.upper, pressure, change)
         return change
 
     def apply_constraints(self, value: FloatArray) -> FloatArray:
-        """Return ``A x`` for variables x, (points + 1,), with 0 at a free step.
+        """Return ``A x``, the change of the steps that the variables x cause, (points + 1,); 0 at a free step.
 
         Args:
             value: x: upward changes, downward changes and bounded steps, of shape ``(variables,)``.
@@ -332,10 +345,14 @@ class InteriorPoint(NamedTuple):
 
 
 def solve_interior_point(programme: LinearProgramme) -> InteriorPoint:
-    """Return the solution of the programme by the predictor-corrector method of Mehrotra (1992); each round is
-    linear in the points.
+    """Solve the linear programme of the L1 projection by Mehrotra's predictor-corrector interior-point method (1992).
+
+    Each iteration takes time linear in the number of points.
 
     If there are several solutions, the result is near the analytic centre of the set of solutions.
+
+    Args:
+        programme: The linear programme.
 
     Raises:
         ArithmeticError: rounding errors prevent convergence.
@@ -358,7 +375,7 @@ def solve_interior_point(programme: LinearProgramme) -> InteriorPoint:
 
 
 def _initial_point(programme: LinearProgramme) -> InteriorPoint:
-    """Return the least-squares solution, moved into the interior; slacks match pressures exactly from here.
+    """Return the start of the interior-point method: the least-squares solution, moved into the interior of the bounds.
 
     Args:
         programme: The linear programme.
@@ -457,7 +474,8 @@ def _refine_direction(
 
 @compile_loop
 def _subtract_slack_effect(point: InteriorPoint, slack_change: FloatArray, value_change: FloatArray) -> None:
-    """Decrease `value_change`, in place, in proportion to the increase of the slack of each variable.
+    """Subtract from the change of each variable, in place, the part that the change of its slack causes (elimination of
+    slacks from the Newton equations).
 
     Args:
         point: Present point, with positive variables and slacks.
@@ -470,7 +488,13 @@ def _subtract_slack_effect(point: InteriorPoint, slack_change: FloatArray, value
 
 @compile_loop
 def _feasible_step_length(values: FloatArray, change: FloatArray) -> float:
-    """Return the largest fraction of the change, up to 1, that keeps all values at least 0."""
+    """Return the largest fraction of the change, up to 1, that keeps all values non-negative (ratio test of the
+    interior-point method).
+
+    Args:
+        values: Present positive values, (variables,).
+        change: Proposed change of each value, (variables,).
+    """
     rate = 1.0
     for i in range(len(values)):
         rate = max(rate, -change[i] / values[i])
@@ -479,7 +503,7 @@ def _feasible_step_length(values: FloatArray, change: FloatArray) -> float:
 
 @compile_loop
 def _complementarity(point: InteriorPoint, direction: InteriorPoint, value_step: float, slack_step: float) -> float:
-    """Return the sum of variables times slacks after steps of these lengths.
+    """Return the complementarity gap, the sum of variables times slacks, after steps of these lengths.
 
     Args:
         point: Variables and slacks.
@@ -512,18 +536,24 @@ def _fill_corrector_target(point: InteriorPoint, predictor: InteriorPoint, centr
 
 @compile_loop
 def _add_scaled(target: FloatArray, change: FloatArray, factor: float) -> None:
-    """Add `factor` times `change` to `target`, in place."""
+    """Add `factor` times `change` to `target`, in place.
+
+    Args:
+        target: Array that is changed.
+        change: Array of the same shape.
+        factor: Multiple of `change` that is added.
+    """
     for i in range(len(target)):
         target[i] += factor * change[i]
 
 
 @compile_loop
 def _fill_slack_change(lower: Indices, upper: Indices, pressure: FloatArray, change: FloatArray) -> None:
-    """Set `change`, in place, to the change of the slacks of all variables that a change of the pressure causes.
+    """Set `change`, in place, to the change of all slacks that a change of the dual variables causes.
 
     Args:
         lower, upper: For each noise, the steps that it raises and reduces.
-        pressure: Change of the pressure on each step, (steps,).
+        pressure: Change of the dual variable of each step, (steps,).
         change: Slacks of positive parts, of negative parts, and of bounded steps, one after another; overwritten.
     """
     noises = len(lower)
@@ -592,7 +622,8 @@ def project_isotonic_l1(noisy: ArrayLike, graph: NoiseGraph, ceiling: Ceiling) -
 
 
 def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> NoiseChange:
-    """Return the change with the least sum of absolute values over standard deviations, given steps that must change.
+    """Return the change of the noises, given as steps, with the smallest sum of absolute values over standard
+    deviations that makes the curve monotone.
 
     If several noises change the same steps, the noise with the largest variance is changed.
 
@@ -624,7 +655,7 @@ def solve_least_absolute(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling)
 
 
 def _build_programme(steps: FloatArray, graph: NoiseGraph, ceiling: Ceiling) -> LinearProgramme:
-    """Return the linear programme for steps that were divided by the largest fall.
+    """Build the linear programme of the L1 projection, for steps scaled by the largest fall of the curve.
 
     Args:
         steps: Steps of the curve, divided by the largest fall.

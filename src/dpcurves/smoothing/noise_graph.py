@@ -96,9 +96,12 @@ class NoiseGraph:
     largest: FloatArray
 
     def restrict_to_points(self, points: Sequence[int] | NDArray[np.integer]) -> NoiseGraph:
-        """Return the graph of the same noises at these points alone.
+        """Return the graph of the same noises for a curve at these points alone, which smooths a subset of thresholds.
 
         The other points are unconstrained. Noises that affect the same remaining points are merged.
+
+        Args:
+            points: Indices of the remaining points, increasing.
 
         Raises:
             ValueError: `points` is empty, or not increasing from 0 or more to below the number of points.
@@ -158,7 +161,11 @@ def build_noise_graph(points: int, first: ArrayLike, last: ArrayLike, variance: 
 
 
 def _assemble_graph(points: int, blocks: NoiseBlocks) -> NoiseGraph:
-    """Return the graph of noises on these blocks of points.
+    """Build the graph of noises that are each added to a block of consecutive points of a curve.
+
+    Args:
+        points: Number of points.
+        blocks: First point, end and variance of each noise.
 
     Raises:
         ValueError: two blocks cross.
@@ -206,8 +213,8 @@ def _order_inner_first(points: int, first: Indices, last: Indices) -> Indices:
 def _fill_slots(
     order: Indices, blocks: NoiseBlocks, slots: EdgeSlots, variance: FloatArray, largest: FloatArray
 ) -> bool:
-    """Find, in one sweep from left to right, the order in which steps can be eliminated without further edges; return
-    False if two blocks of noise cross.
+    """Find, in one sweep from left to right, an elimination order of the steps without fill-in, and fill the graph's
+    edges; return False if two blocks of noise cross.
 
     A stack holds the steps that are not yet eliminated, each with the slot to the step before. A block eliminates the
     steps inside it, from the last to the first.
@@ -269,13 +276,13 @@ class Elimination:
 
     @classmethod
     def from_graph(cls, graph: NoiseGraph, weight: FloatArray, ground: FloatArray) -> Elimination:
-        """Return the factors after the elimination of all steps.
+        """Factorise the graph's linear equations by Gaussian elimination of all steps in an order without fill-in.
 
         Args:
             graph: The graph of the noise.
-            weight: The weight of each slot, non-negative.
-            ground: The ground of each step, non-negative. A step is fixed at zero if its ground is infinite; likewise
-                one step in each connected component without any ground.
+            weight: The weight of each edge, non-negative.
+            ground: The diagonal term (weight to the ground) of each step, non-negative. A step is fixed at zero if it
+                is infinite; likewise one step in each connected component without any ground.
         """
         folded = weight.copy()
         pivot = ground.copy()
@@ -379,7 +386,7 @@ def build_prefix_graph(bounds: Sequence[IntArray], variances: Sequence[float]) -
 
 
 def repeat_variances(bounds: Sequence[IntArray], variances: Sequence[float]) -> FloatArray:
-    """Return the variance of the noise of each block, level by level, from left to right.
+    """Repeat the noise variance of each level for all of its blocks, level by level, from left to right.
 
     Args:
         bounds: Bounds of the blocks of each level, from coarse to fine: nested tilings.

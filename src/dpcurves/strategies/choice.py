@@ -101,7 +101,12 @@ def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[Co
     covers_share = [*(excess + query.spare >= 0).tolist(), True]
 
     def alpha(beta: float) -> float:
-        """Return the largest error of the deciding comparison, in records, at probability ``1 - beta``."""
+        """Return the accuracy of the interval: the error, in records, that the deciding comparison exceeds with
+        probability at most `beta`.
+
+        Args:
+            beta: Probability, strictly between 0 and 1.
+        """
         return comparison_error(release, query, beta)
 
     return CoverageInterval(release, covers_share.index(True), alpha)
@@ -122,7 +127,8 @@ def mark_inside(query: CoverageQuery) -> BoolArray:
 
 
 def excess_weights(query: CoverageQuery) -> FloatArray:
-    """Return the matrix, (intervals - 1, cells), whose product with the cells is each interval's excess over the share.
+    """Return the matrix that turns counts of cells into each interval's excess over the requested share of the records,
+    (intervals - 1, cells).
 
     The excess is the number of records inside the interval minus coverage times all records. The last interval holds
     all cells and is left out.
@@ -175,10 +181,14 @@ selected. Longer names need more units."""
 
 
 def build_category_query(unlisted: UnlistedCategories) -> Query:
-    """Return the query of partition selection for unlisted categories.
+    """Return the query that selects the categories of a column privately (partition selection), because nobody listed
+    them.
 
     With a public universe, the set of all possible names, it selects among these under pure DP. Without one it needs a
     loss with a delta.
+
+    Args:
+        unlisted: The column, and the universe of possible names, if it is public.
     """
     return (
         PartitionSelectionQuery.from_column(unlisted.column)
@@ -189,6 +199,9 @@ def build_category_query(unlisted: UnlistedCategories) -> Query:
 
 def find_unlisted(question: object) -> UnlistedCategories | None:
     """Return the unlisted categories among the columns `by` of a question; None if there are none.
+
+    Args:
+        question: Any question.
 
     Raises:
         ValueError: there are several columns of unlisted categories.
@@ -225,7 +238,8 @@ def replace_categories(question: Question, unlisted: UnlistedCategories, categor
 
 
 def _by_columns(question: object) -> tuple[object, ...]:
-    """Return the entries of a question's `by` as a tuple; ``(None,)`` if it has none.
+    """Return the grouping columns of a question as a tuple, whether its field `by` holds one or several; ``(None,)`` if
+    it has none.
 
     Args:
         question: Any question.
@@ -237,8 +251,11 @@ def _by_columns(question: object) -> tuple[object, ...]:
 def parse_names(release: Release) -> tuple[str, ...]:
     """Return the names of the categories that a partition selection released, in the order of the release.
 
-    Released values are pairs: a name as an integer (its UTF-8 bytes after a leading byte), and its noisy number of
+    Released values come in pairs: a name as an integer (its UTF-8 bytes after a leading byte), and its noisy number of
     units.
+
+    Args:
+        release: Release of the partition selection.
     """
     numbers = release.values[::2]
     return tuple(number.to_bytes((number.bit_length() + 7) // 8)[1:].decode() for number in numbers)
@@ -439,7 +456,7 @@ def _ask_cells(workload: CellWorkload, setting: Setting) -> Strategy[TableCounts
 
 
 def _ask_query(workload: SingleQueryWorkload, setting: Setting) -> Strategy[Release]:
-    """Ask the workload's own query in one round, with the whole loss; return the release.
+    """Ask a workload that consists of one given query, in one round with the whole loss; return its release.
 
     Args:
         workload: The query.

@@ -82,15 +82,16 @@ on all machines.
 
 
 def candidate_bounds() -> list[int]:
-    """Return the bounds to choose from, in records per unit: the powers of two.
+    """Return the contribution bounds to choose from, in records per unit: powers of two.
 
-    They are the upper ends of all cells of the pilot query except the last.
+    They are the upper bounds of the pilot query's cells of unit sizes, without the last cell.
     """
     return [2**power for power in range(MOST_DOUBLINGS + 1)]
 
 
 def _unit_count_levels(levels: int) -> FloatArray:
-    """Return the positive values that a latent number of units may have, increasing, equally spaced on a log2 scale.
+    """Return the positive numbers of units that the hidden Markov model can take as states, increasing, equally spaced
+    on a log2 scale.
 
     Args:
         levels: Number of values.
@@ -114,10 +115,11 @@ class UnitSizes(NamedTuple):
 
     @classmethod
     def from_slopes(cls, units: FloatArray, slopes: FloatArray) -> UnitSizes:
-        """Return the histograms with mean sizes computed from a log-linear density inside each cell.
+        """Return simulated histograms of unit sizes, with the mean size in each cell computed from a log-linear density
+        inside the cell.
 
         Args:
-            units: Number of units in each cell, of shape ``(paths, cells)``.
+            units: Number of units in each cell of each simulated histogram, (paths, cells).
             slopes: Slope of the density inside each cell, in log2 units per cell, of the same shape.
 
         >>> UnitSizes.from_slopes(np.ones((1, 4)), np.array([[0.0, 0.0, 0.0, -2.0]])).records.round(2).tolist()
@@ -133,17 +135,21 @@ class UnitSizes(NamedTuple):
 
     @property
     def total_records(self) -> FloatArray:
-        """Number of all records of each simulated histogram, at least 1, of shape (paths, 1)."""
+        """Number of all records in each simulated histogram, without a bound, at least 1, (paths, 1)."""
         return np.asarray(np.maximum((self.units * self.records).sum(axis=1, keepdims=True), 1))
 
     @property
     def kept_records_per_unit(self) -> FloatArray:
-        """Records per unit of each cell that each candidate bound keeps, of shape (paths, cells, bounds)."""
+        """Mean number of records per unit that each candidate bound keeps, by cell of the histogram, (paths, cells,
+        bounds).
+        """
         return np.minimum(self.records[:, :, None], np.array(candidate_bounds(), dtype=np.float64))
 
     @property
     def used_records(self) -> FloatArray:
-        """Number of records that each candidate bound keeps, at least 1, of shape (paths, bounds)."""
+        """Number of records that each candidate bound keeps in each simulated histogram, at least 1, (paths,
+        bounds).
+        """
         return np.asarray(np.maximum((self.units[:, :, None] * self.kept_records_per_unit).sum(axis=1), 1))
 
 
@@ -180,7 +186,7 @@ class NoiseGrowth(NamedTuple):
 
 
 def estimate_noise_growth(plans: Sequence[Plan], noise: float) -> NoiseGrowth:
-    """Return how a question's noise grows with the contribution bound, from its plans under a bound of 2.
+    """Estimate how the noise of a question grows with the contribution bound, from its plans under a bound of 2.
 
     Args:
         plans: Plans of the question under a bound of 2.
@@ -216,7 +222,7 @@ class ChosenContributionBound:
     largest_size: int
 
     def describe(self, column: str) -> str:
-        """Return the bound and the excluded share as one line of text.
+        """Return one line of text for the result: the contribution bound, and the share of records beyond it.
 
         Args:
             column: Column that identifies a unit.
@@ -232,7 +238,8 @@ class ChosenContributionBound:
 
 
 def choose_bound(release: Release, growth: NoiseGrowth) -> int:
-    """Return the contribution bound with the least expected error, on the log scale.
+    """Choose the contribution bound (records per unit) that minimises the expected error, from the pilot query's noisy
+    counts.
 
     Args:
         release: Noisy counts of units by their number of records.
@@ -248,11 +255,15 @@ def choose_bound(release: Release, growth: NoiseGrowth) -> int:
 
 
 def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
-    """Return the bound with the least mean of ``log(error / least error of the same histogram)``.
+    """Return the contribution bound with the smallest expected error, averaged over simulated histograms on the log
+    scale.
+
+    Errors are compared with the smallest error of the same histogram: the mean of ``log(error / smallest error)`` is
+    minimal.
 
     Args:
-        errors: For each model its weight, and the error of each histogram under each bound, of shape
-            ``(paths, bounds)``.
+        errors: For each model of the data its weight, and the error of each simulated histogram under each candidate
+            bound, (paths, bounds).
     """
     total = sum(
         probability * np.log(error / error.min(axis=1, keepdims=True)).mean(axis=0) for probability, error in errors
@@ -261,7 +272,8 @@ def minimise_expected_error(errors: Sequence[tuple[float, FloatArray]]) -> int:
 
 
 def describe_bound(release: Release, rows: int) -> ChosenContributionBound:
-    """Return the bound together with an estimate, and a 0.95 interval, of the share of records that it excludes.
+    """Return the chosen contribution bound with an estimate and a 0.95 interval of the share of records beyond it, for
+    the result.
 
     Args:
         release: Noisy counts of units by their number of records.
@@ -292,12 +304,13 @@ class _UnitCounts(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """Number of cells of values, 1 if units are counted by size alone."""
+        """Number of cells of values that units are counted in; 1 if they are counted by size alone."""
         return int(self.table.shape[1])
 
 
 def _collect_counts(release: Release) -> _UnitCounts:
-    """Return the noisy counts of a pilot query by size and value, with the noise of each count.
+    """Arrange the noisy counts of a pilot query as a table by number of records and value, with the noise of each
+    count.
 
     Args:
         release: Release of a pilot query of units by size, and perhaps by the value of one record.
@@ -380,13 +393,15 @@ def _sample_unit_sizes(noisy_counts: tuple[float, ...], noise: Noise, summed: in
 
 
 def _candidate_slopes() -> FloatArray:
-    """Return the slopes that a latent sequence may have, increasing, in log2 units per cell, of shape ``(slopes,)``."""
+    """Return the slopes of the log number of units along sizes that the hidden Markov model can take, increasing, in
+    log2 units per cell, (slopes,).
+    """
     return np.arange(-TUNING.largest_slope, TUNING.largest_slope + TUNING.level_step / 2, TUNING.level_step)
 
 
 def _repeat_for_states(counts: FloatArray) -> FloatArray:
-    """Return a value for each state of the hidden Markov model: the empty state, then each positive count with each
-    slope.
+    """Expand values by number of units to all states of the hidden Markov model: the empty state, then each positive
+    number with each slope.
 
     Args:
         counts: A value for each count: the count 0 first, then the positive counts, of shape ``(levels + 1,)``.
@@ -399,13 +414,15 @@ def _repeat_for_states(counts: FloatArray) -> FloatArray:
 
 @lru_cache(2)
 def _transition_matrix(levels: int) -> FloatArray:
-    """Return transition probabilities between the states of neighbouring cells; rows are the smaller size.
+    """Return the transition probabilities of the hidden Markov model, from the number of units of one size to that of
+    the next larger size.
 
     Args:
-        levels: Number of levels of the number of units, without 0.
+        levels: Number of positive values of the number of units.
 
     Returns:
-        Square matrix; the first state is "no unit", the others are levels by slopes.
+        Square matrix, rows for the smaller size; the first state is "no unit", the others are combinations of value and
+        slope.
     """
     slopes = _candidate_slopes()
     slope_changes = np.exp(-np.abs(slopes - slopes[:, None] + TUNING.slope_drift) / TUNING.slope_scale)
@@ -425,28 +442,34 @@ def _transition_matrix(levels: int) -> FloatArray:
 
 
 def count_errors(sizes: UnitSizes, growth: NoiseGrowth, family: Family) -> FloatArray:
-    """Return the mean absolute error of a count, in records, from excluded records and noise; shape
-    ``(paths, bounds)``.
+    """Return the mean absolute error of a count under each candidate bound, in records, from excluded records and
+    noise.
 
     Args:
         sizes: Simulated histograms of unit sizes.
         growth: How the noise of the question grows with the bound.
         family: Family of the noise.
+
+    Returns:
+        Errors, (paths, bounds): for each simulated histogram and bound.
     """
     excluded = np.maximum(sizes.total_records - sizes.used_records, 0) / growth.readings
     return expected_error(excluded, growth.error * np.array(candidate_bounds(), dtype=np.float64), family)
 
 
 def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
-    """Return the error of a share of the used records in three models of equal weight, each of shape
-    ``(paths, bounds)``.
+    """Return the error of a share of the records under each candidate bound, for three models of how values depend on
+    units.
 
-    Either all records are alike; or each unit has its own distribution, so that changed weights of units matter; or the
-    records of units with many records differ from the others.
+    The models have equal weight. Either all records are alike; or each unit has its own distribution, so that changed
+    weights of units matter; or the records of units with many records differ from the others.
 
     Args:
         sizes: Simulated histograms of unit sizes.
         growth: Growth of the noise with the bound.
+
+    Returns:
+        For each model the errors, (paths, bounds).
     """
     alike, individual = _squared_share_errors(sizes, growth)
     excluded = 1 - sizes.used_records / sizes.total_records
@@ -455,10 +478,10 @@ def _share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> list[FloatArray]:
 
 
 def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> FloatArray:
-    """Return the mean absolute error of a count that is too small by `bias` and has noise.
+    """Return the mean absolute error of a noisy count with a bias, for the Laplace or the Gaussian distribution.
 
     Args:
-        bias: Records that are lost, at least 0; of any shape.
+        bias: Records that are missing from the count, at least 0; of any shape.
         deviation: Standard deviation of the noise, above 0; of the same shape.
         family: Laplace, or else Gaussian.
 
@@ -474,7 +497,8 @@ def expected_error(bias: FloatArray, deviation: FloatArray, family: Family) -> F
 
 
 def _squared_share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatArray, FloatArray]:
-    """Return squared errors of shares if all records are alike, and if each unit has its own distribution.
+    """Return squared errors of a share under each candidate bound, in two models: all records alike, or each unit with
+    its own distribution.
 
     Args:
         sizes: Sampled numbers of units by size.
@@ -492,7 +516,14 @@ def _squared_share_errors(sizes: UnitSizes, growth: NoiseGrowth) -> tuple[FloatA
 
 
 def _weight_changes(sizes: UnitSizes) -> FloatArray:
-    """Return the change of a unit's weight among all records under each bound, of shape (paths, sizes, bounds)."""
+    """Return by how much each candidate bound changes the weight of a unit among all used records, by unit size.
+
+    Args:
+        sizes: Simulated histograms of unit sizes.
+
+    Returns:
+        Changes, (paths, sizes, bounds).
+    """
     return np.asarray(
         sizes.kept_records_per_unit / sizes.used_records[:, None, :] - (sizes.records / sizes.total_records)[:, :, None]
     )
@@ -501,7 +532,8 @@ def _weight_changes(sizes: UnitSizes) -> FloatArray:
 def _share_errors_by_value(
     sizes: UnitSizes, growth: NoiseGrowth, counts: _UnitCounts
 ) -> list[tuple[float, FloatArray]]:
-    """Return the errors of shares in four models, each with its weight.
+    """Return errors of a share under each candidate bound for four weighted models, using noisy counts of units by size
+    and value.
 
     Values depend on the number of records or not; units differ in their distributions or not. For the share below each
     cell of values, a line is fitted along the logarithm of the number of records to the noisy counts. A bound moves
@@ -544,13 +576,17 @@ def _share_errors_by_value(
 
 
 def _fit_slope(counts: FloatArray, units: FloatArray, log_sizes: FloatArray, noise: float) -> tuple[float, float]:
-    """Return the change of a share of units per doubling of the number of records, by a weighted fit, and its variance.
+    """Fit how the share of units in some cells changes per doubling of a unit's number of records, by weighted least
+    squares.
 
     Args:
         counts: Noisy counts of units of each size in some cells of values.
         units: Estimated number of units of each size.
         log_sizes: Base-2 logarithm of each size.
         noise: Variance of the noise of each count.
+
+    Returns:
+        Slope, and its variance.
     """
     variance = noise + np.maximum(units, 1.0) / 4
     weights = np.where(units > 1 / 2, units**2 / variance, 0.0)
@@ -561,10 +597,15 @@ def _fit_slope(counts: FloatArray, units: FloatArray, log_sizes: FloatArray, noi
 
 
 def _upper_noise_bound(noise: Noise, summed: int, probability: float) -> float:
-    """Return a value that the sum of `summed` independent noises exceeds with at most this probability.
+    """Return a bound that the sum of `summed` independent noises exceeds with at most this probability.
 
     For Laplace noise, the Chernoff bound of two-sided geometric noises, which exceed Laplace noise by at most one step
     each: the least of ``(ln(1 / probability) - summed * ln(1 - t**2)) / t`` scales over t between 0 and 1.
+
+    Args:
+        noise: Noise of one count.
+        summed: Number of noises.
+        probability: Strictly between 0 and 1.
     """
     if noise.family is not Family.LAPLACE:
         return 1 + sqrt(summed * noise.variance) * NormalDist().inv_cdf(1 - probability)
@@ -576,7 +617,8 @@ def _upper_noise_bound(noise: Noise, summed: int, probability: float) -> float:
 
 
 def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tuple[float, float]:
-    """Return an interval of the share of excluded records that holds while all cells lie within their noise margins.
+    """Return a confidence interval of the share of records beyond the contribution bound, valid while all counts lie
+    within their noise margins.
 
     Args:
         counts: Noisy counts of units by size.
@@ -605,19 +647,19 @@ def _excluded_interval(counts: _UnitCounts, rows: int, largest_size: int) -> tup
     ) if excluded_at_most else 0.0
 
 
-def describe_bound_price(adjacency: AdjacencyWithoutBound, look: Plan) -> tuple[str, ...]:
+def describe_bound_price(adjacency: AdjacencyWithoutBound, pilot: Plan) -> tuple[str, ...]:
     """Return a note on what the pilot query spends and does, for a preview before anything is charged.
 
     Args:
         adjacency: Adjacency without a contribution bound.
-        look: Plan of the pilot query.
+        pilot: Plan of the pilot query.
 
     Returns:
         One note.
     """
-    values = ", by a value of one record," if isinstance(look.query, SizedUnitsQuery) else ""
+    values = ", by a value of one record," if isinstance(pilot.query, SizedUnitsQuery) else ""
     return (
-        f"no bound of records per {adjacency.column} is stated: {look.loss}, {PILOT_FRACTION} of the loss, counts "
+        f"no bound of records per {adjacency.column} is stated: {pilot.loss}, {PILOT_FRACTION} of the loss, counts "
         f"{adjacency.column} by the number of their records{values} and chooses a power of two up to "
         f"{2**MOST_DOUBLINGS:,}; the errors below are for a bound of 1 and grow with the bound",
     )

@@ -169,7 +169,8 @@ def search_lattice(
 
 
 def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -> bool:
-    """Return True if, by these noisy counts, few numbers lie off the lattice and enough lie on it.
+    """Return True if the noisy counts show that few numbers lie off the lattice (multiples of a step) and enough lie on
+    it.
 
     The most common number (or zero, if points were counted together) is left out of the numbers on the lattice: a
     number off the lattice is treated as its nearest point, and if most records are 0, few others off the lattice could
@@ -189,7 +190,8 @@ def _lie_on_lattice(release: Release, fewest_records: float, off_share: float) -
 
 
 def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> Generator[Step, Release, TableCounts]:
-    """Run a strategy with the loss that a search left over; return its counts together with those of the search.
+    """Run a strategy with the loss that a lattice search did not spend, and return its counts together with those of
+    the search.
 
     A strategy is a generator of queries with budget fractions that add up to 1; it receives each release and returns
     noisy counts.
@@ -246,7 +248,7 @@ def search_edges(
 
 
 def has_enough_pairs(records: float, ratio: float) -> bool:
-    """Return True if records are so many that a search for a lattice pays for pair statistics alone.
+    """Return True if there are enough records for a lattice search to be worth its loss for statistics of pairs alone.
 
     Args:
         records: The public or counted number of records.
@@ -297,7 +299,11 @@ def choose_pilot_fraction(ratio: float) -> Fraction:
 
 
 def _round_fraction(fraction: float) -> Fraction:
-    """Return the fraction as a multiple of a thousandth, at least one."""
+    """Return a budget fraction rounded to a multiple of a thousandth, and at least a thousandth.
+
+    Args:
+        fraction: Number between 0 and 1.
+    """
     return Fraction(max(round(1000 * fraction), 1), 1000)
 
 
@@ -328,7 +334,7 @@ def choose_step(grid: Grid, most_points: int) -> float:
 
 
 def _count_points(grid: Grid, step: float) -> int:
-    """Return about how many multiples of a step lie in a grid.
+    """Return approximately how many multiples of a step lie in the range of a grid.
 
     Args:
         grid: The grid.

@@ -170,7 +170,11 @@ class AdaptivePartition:
         return (yield from count_between(axes, starts, [partition], setting, budget_fraction=ALL - PARTITION_FRACTION))
 
     def _partition_query(self, axis: Axis) -> TreePartitionQuery:
-        """Return the query that asks for a private partition of this axis."""
+        """Return the query of PrivTree that asks for a private partition of this axis, chosen by noisy counts.
+
+        Args:
+            axis: Column on its grid.
+        """
         return TreePartitionQuery((axis,), (self.branching_factor,), self.threshold)
 
     def __str__(self) -> str:
@@ -240,8 +244,8 @@ def count_between(
     Args:
         axes: Categories, each of which is counted (a record is in one, so all together lose no more than one), then the
             column on its grid.
-        starts: The first slots of the intervals, in any order; 0 is added. If values outside the grid are counted
-            separately, each of their two slots is an interval, because no values are interpolated to them.
+        starts: The first cells of the intervals, in any order; 0 is added. If values outside the grid are counted
+            separately, each of their two cells is an interval, because no values are interpolated to them.
         earlier: The releases of the rounds that chose the intervals.
         setting: Loss and adjacency.
         budget_fraction: Remaining fraction of the loss.
@@ -257,7 +261,7 @@ def count_between(
 
 
 def require_axis(axes: Axes) -> Axis:
-    """Return the column that is counted along its grid.
+    """Return the last axis of a table, after a check that it is a column of numbers on a grid.
 
     Args:
         axes: Axes of a table, at least one.
@@ -273,7 +277,8 @@ def require_axis(axes: Axes) -> Axis:
 
 
 def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_public: bool) -> tuple[Places, ...]:
-    """Return the nested tilings, from coarse to fine, with the least mean variance of a prefix of leaves.
+    """Choose nested tilings over the intervals (leaves) of a partition, so that prefix counts have the least mean noise
+    variance.
 
     A prefix of K leaves is the sum of K noises, or of a few noises of groups of leaves; but tilings share the loss. Of
     h tilings the finest has the leaves, and each coarser tiling groups k intervals of the next, k about the h-th root
@@ -300,10 +305,10 @@ def choose_leaf_tilings(starts: Sequence[int], family: Family, *, total_is_publi
 
 
 def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
-    """Yield groupings to compare, by their numbers of leaves per interval.
+    """Yield candidate hierarchies of tilings to compare, each as the numbers of leaves per interval.
 
     Args:
-        leaves: Number of leaves.
+        leaves: Number of intervals of the finest tiling.
 
     Yields:
         For each tiling, from coarse to fine, the number of leaves in one interval; the last is 1.
@@ -317,7 +322,7 @@ def _candidate_groupings(leaves: int) -> Iterator[tuple[int, ...]]:
 
 
 def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix of leaves, up to a common factor, if tilings share the loss equally.
+    """Return the mean noise variance of a prefix of leaves, up to a common factor, if tilings share the loss equally.
 
     Args:
         leaves: Number of leaves.
@@ -331,7 +336,7 @@ def _mean_prefix_variance(leaves: int, widths: tuple[int, ...], family: Family, 
 
 
 def merge_releases(releases: Sequence[Release]) -> Evidence:
-    """Return the noisy counts of several rounds as one object, for joint estimates.
+    """Combine the noisy counts of several rounds on ever finer partitions into one object, for joint estimates.
 
     Args:
         releases: Counts of partitions of one axis, each a refinement of the one before.
@@ -369,13 +374,14 @@ def estimate_intervals(evidence: Evidence) -> FloatArray:
 
 
 def _halve_fullest(starts: list[int], counts: FloatArray, slots: int) -> None:
-    """Halve the interval with the largest count among those of two or more slots, in place.
+    """Halve the interval with the largest estimated count among those of two or more cells, in place: one step of
+    refinement.
 
     Args:
-        starts: Increasing first slots of the intervals, into which the middle is inserted; unchanged if all intervals
-            are single slots.
+        starts: Increasing first cells of the intervals, into which the middle is inserted; unchanged if all intervals
+            are single cells.
         counts: Estimated count of each interval.
-        slots: Number of slots.
+        slots: Number of cells.
     """
     widths = np.diff([*starts, slots])
     fullest = int(np.argmax(np.where(widths > 1, counts, -np.inf)))

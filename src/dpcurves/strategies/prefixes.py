@@ -113,7 +113,11 @@ def first_tilings(layout: DyadicLayout, thirds: int = 3) -> Tilings:
 
 
 def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
-    """Return, as a tuple of one, the tiling into the intervals `depth` halvings below the whole axis.
+    """Return the tiling, as a tuple of one, whose intervals result from halving the whole axis `depth` times.
+
+    Args:
+        layout: Binary tree of dyadic intervals over the cells.
+        depth: Number of halvings.
 
     >>> tiling_at_depth(DyadicLayout.from_cells(8), 2)
     (range(0, 8, 2),)
@@ -122,7 +126,8 @@ def tiling_at_depth(layout: DyadicLayout, depth: int) -> Tilings:
 
 
 def choose_first_depth(layout: DyadicLayout, total: float | None, noise: Noise) -> int:
-    """Return the depth of a first tiling in halvings, at least 2 and at most the depth of the cells.
+    """Return at which depth of the binary tree the first tiling lies, in halvings: at least 2, at most the depth of the
+    cells.
 
     The tiling has about `balanced_intervals` intervals, or `Tuning.private_intervals` if the number of records is
     private.
@@ -150,9 +155,11 @@ def balanced_intervals(total: float, noise: Noise) -> float:
 
 
 def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
-    """Return how many tilings the first round has, 1 to 3; the finest is at so many thirds of the depth of the cells.
+    """Return how many nested tilings the first round counts, 1 to 3; more if the number of records is large for the
+    noise.
 
-    The more records for the noise, the finer the tilings that show more than noise (`FamilyTuning.pilot_ratios`).
+    They lie at thirds of the depth of the cells, from the coarsest on, as far as their counts exceed the noise
+    (`FamilyTuning.pilot_ratios`).
 
     Args:
         total: The public number of records; None if it is private, then 3 is returned.
@@ -166,7 +173,8 @@ def choose_first_thirds(total: float | None, base_noise: Noise) -> int:
 
 
 def is_dense(cells: int, total: float | None, base_noise: Noise) -> bool:
-    """Return True if cells hold so many records on average that one round that counts all cells is most accurate.
+    """Return True if cells hold so many records on average that a single round that counts all cells is the most
+    accurate strategy.
 
     Args:
         cells: Number of cells.
@@ -228,7 +236,8 @@ def choose_budget_fractions(cells: int, total: float | None, base_noise: Noise) 
 
 
 def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
-    """Return nested tilings for the next round, from coarse to fine, all with the same noise.
+    """Choose the nested tilings that the next round counts, from coarse to fine: intervals are divided where estimates
+    are uncertain.
 
     An interval is split, down to single cells, if it or an interval within it has a split whose posterior variance
     exceeds `Tuning.tolerances` times the noise variance of a split in the round; less readily if records are few or
@@ -249,7 +258,10 @@ def refine_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
 def find_zero_slot(axis: Axis) -> int | None:
     """Return the number of the cell that holds zero alone, counted from 0; None if the grid has no such cell.
 
-    Slots are the counted cells in order. If values outside the grid are counted apart, slot 0 is the cell below it.
+    Slots are the counted cells, from 0. If values outside the grid are counted apart, slot 0 is the cell below it.
+
+    Args:
+        axis: Column on its grid.
 
     >>> from dpcurves.data import Grid
     >>> [find_zero_slot(Axis("x", grid)) for grid in (split_at_zero(Grid(0, 1000, cells=500)), Grid(0, 1, cells=2))]
@@ -301,7 +313,7 @@ def has_significant_atoms(joint: JointEstimate, zero_slot: int | None = None) ->
 
 
 def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> NDArray[np.bool_]:
-    """Return for each node whether its interval contains the cell `slot`, (nodes,); all False if `slot` is None.
+    """Return a mask of the tree nodes whose interval contains the cell `slot`, (nodes,); all False if `slot` is None.
 
     Args:
         layout: Tree of intervals of cells.
@@ -314,14 +326,15 @@ def _holds_slot(layout: Layout, nodes: slice | IntArray, slot: int | None) -> ND
 
 
 def has_atoms(splits: TreeEstimate, zero_slot: int | None = None) -> bool:
-    """Return True if records seem to lie in single cells with few records beside them; the cell of zero is left out.
+    """Return True if records seem to lie in single cells with few records beside them; the separate cell of zero is
+    ignored.
 
     The expected squared differences of halves, in the two finest halvings and beyond Poisson variation, are then nearly
     the squares of their parents. If cells merely differ from their neighbours, they are much smaller. With much noise
     this is a statement of the prior alone: see `has_significant_atoms`.
 
     Args:
-        splits: Estimates from earlier rounds.
+        splits: Estimated counts of intervals and of their splits into halves, from earlier rounds.
         zero_slot: The separate cell of zero; None if the grid has none.
     """
     difference_squares = parent_squares = 0.0
@@ -336,11 +349,13 @@ def has_atoms(splits: TreeEstimate, zero_slot: int | None = None) -> bool:
 
 
 def find_atom_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
-    """Return the tiling of a second round that searches for atoms: it divides every interval whose splits are unclear.
+    """Return the tiling of a second round that searches for atoms (cells that hold nearly all records of their
+    neighbourhood).
 
-    The last round counts intervals precisely, but within an interval that it does not split the curve is straight. A
-    single full cell in it would be the largest error of all. Intervals of a tiling are disjoint, so more of them add no
-    noise. Intervals with clear splits are not split further, which makes their counts more precise.
+    It divides every interval whose splits are uncertain. The last round counts intervals precisely, but within an
+    interval that it does not split the curve is linear. A single full cell in it would be the largest error of all.
+    Intervals of a tiling are disjoint, so more of them add no noise. Intervals with certain splits are not split
+    further, which makes their counts more precise.
 
     Args:
         splits: Estimates from earlier rounds.
@@ -352,13 +367,13 @@ def find_atom_tilings(splits: TreeEstimate, base_noise: Noise) -> Tilings:
 
 
 def divide_outstanding_intervals(splits: TreeEstimate, base_noise: Noise, intervals: Places) -> Tilings | None:
-    """Return the tiling of a second round that divides intervals denser than their neighbours; None if none are.
+    """Return the tiling of a second round that divides intervals denser than their neighbours; None if no interval is.
 
     If one cell held all records by which an interval exceeds its neighbours, that would be the largest error of all: an
-    estimate is straight within an interval. So the interval is divided into as many pieces of equal width as leave its
-    excess significant: the largest noise of m pieces is about ``b * log(m)`` for Laplace noise of scale b, and ``sigma
-    * sqrt(2 * log(m))`` for Gaussian noise, times `Tuning.outstanding_margin`. A smooth density has dense neighbours
-    and is not divided, nor is an interval that would have fewer than `Tuning.least_pieces` pieces.
+    estimated curve is linear within an interval. So the interval is divided into as many pieces of equal width as leave
+    its excess significant: the largest noise of m pieces is about ``b * log(m)`` for Laplace noise of scale b, and
+    ``sigma * sqrt(2 * log(m))`` for Gaussian noise, times `Tuning.outstanding_margin`. A smooth density has dense
+    neighbours and is not divided, nor is an interval that would have fewer than `Tuning.least_pieces` pieces.
 
     Formal guarantees: a pure function of released and other public numbers.
 
@@ -390,7 +405,8 @@ def refine_last_tilings(
     may_split: NDArray[np.bool_] | None = None,
     lower_counts: FloatArray | None = None,
 ) -> Tilings:
-    """Return the tilings of the last round: intervals are divided where splits are unclear or where many records lie.
+    """Choose the tilings that the last round counts: intervals are divided where splits are uncertain or where many
+    records lie.
 
     The limit is `FamilyTuning.split_ratios`. Within an interval a band is as wide as all its records, beside the noise.
     This matters most if one cell of an interval holds nearly everything: an estimate may know this well enough, but a
@@ -442,8 +458,8 @@ def refine_last_tilings(
 def _choose_laplace_tilings(
     splits: TreeEstimate, base_noise: Noise, candidates: Iterable[tuple[NDArray[np.int64], int]]
 ) -> Tilings:
-    """Return the tilings of the candidate with the least expected error; the first unless another one is clearly
-    better, with a band about as narrow as the narrowest.
+    """Choose, for Laplace noise, among candidate tilings of the last round: the first one, unless another has a clearly
+    smaller expected error and a band about as narrow as the narrowest.
 
     Args:
         splits: Estimates from earlier rounds.
@@ -482,7 +498,8 @@ class ExpectedWidths(NamedTuple):
 
 
 def expect_widths(splits: TreeEstimate, tilings: Iterable[NDArray[np.int64]], variance: float) -> ExpectedWidths:
-    """Return the expected error and band of a last round of these tilings, given the estimates before it.
+    """Return the error and the band width to expect if a last round counts these tilings, given the estimates before
+    it.
 
     A prefix errs by the splits of all intervals around its edge. The error of a split rises linearly from both ends of
     its interval to the middle, so its mean square is a third of the split's variance. A split that the round counts has
@@ -536,10 +553,10 @@ def _select_leaves(
     factor: float = 1.0,
     variance_maxima: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the intervals of the finest tiling, as node numbers, and the number of nested tilings of the round.
+    """Choose the intervals of the finest tiling of a round, as node numbers, and the number of nested tilings.
 
-    An interval is divided if it holds many records, or if a split within it has a large variance. More tilings are used
-    until the intervals are no more than their limit (`FamilyTuning.largest_tilings`).
+    An interval is divided if it holds many records, or if the estimated split of an interval within it has a large
+    variance. More tilings are used until the intervals are no more than their limit (`FamilyTuning.largest_tilings`).
 
     Args:
         splits: Estimates from earlier rounds.
@@ -576,11 +593,14 @@ def _select_leaves(
 
 
 def _find_variance_maxima(splits: TreeEstimate) -> tuple[FloatArray, FloatArray]:
-    """Return the largest variance of a split of narrow intervals, and of wide ones, in the subtree of each node:
-    (nodes,) each. Intervals are wide from `Tuning.typical_width` on.
+    """Return the largest split variance in the subtree of each node, separately for narrow and for wide intervals,
+    (nodes,) each.
+
+    Intervals are wide from `Tuning.typical_width` on. The variance of a split is the uncertainty of how an interval's
+    records divide between its halves.
 
     Args:
-        splits: Estimated noisy splits of the nodes of a tree over the cells.
+        splits: Estimates of the tree's intervals and splits from earlier rounds.
     """
     is_narrow = splits.layout.width < TUNING.typical_width * splits.layout.cells
     narrow, wide = (np.where(is_included, splits.variance, 0.0) for is_included in (is_narrow, ~is_narrow))
@@ -590,9 +610,10 @@ def _find_variance_maxima(splits: TreeEstimate) -> tuple[FloatArray, FloatArray]
 def _coarsen_geometrically(
     layout: Layout, leaves: NDArray[np.int64], tilings: int, coarsening: float
 ) -> list[NDArray[np.int64]]:
-    """Return nested tilings, each as an array of node numbers, from coarse to fine; the last one is `leaves`.
+    """Return nested tilings whose numbers of intervals grow by a constant factor, from coarse to fine, ending with the
+    given leaves.
 
-    Numbers of intervals grow by a constant factor from tiling to tiling.
+    Each tiling is an array of node numbers.
 
     Args:
         layout: Intervals along an axis, as a tree.
@@ -618,7 +639,8 @@ def refine_around_quantiles(
     *,
     population: bool = False,
 ) -> tuple[int, ...]:
-    """Return the first cells of a tiling that is fine where quantiles may lie and as coarse as possible elsewhere.
+    """Return the first cells of a tiling that is fine where the requested quantiles may lie and as coarse as possible
+    elsewhere.
 
     An interval is halved if a quantile may lie inside, within `Tuning.quantile_z` standard errors of the counts below
     its endpoints, and if it seems to hold more than `ratio` standard deviations of the noise of its count; within
@@ -657,14 +679,15 @@ def refine_around_quantiles(
 def _may_hold_quantile(
     splits: TreeEstimate, share: float, total_variance: float, sampling: float, margin: float, *, z: float
 ) -> NDArray[np.bool_]:
-    """Return True for the nodes in which a quantile may lie, given the errors of the counts below their endpoints.
+    """Return a mask of the tree nodes in which the quantile at level `share` may lie, given the errors of the counts
+    below their endpoints.
 
     Args:
         splits: Estimates from earlier rounds.
         share: Level of the quantile, 0 to 1.
         total_variance: Variance of the estimated number of records.
         sampling: Variance of the rank by sampling, in squared records; 0: these records.
-        margin: Further records that a count may err by.
+        margin: Additional error of a count that is allowed for, in records.
         z: Number of standard errors.
 
     Returns:
@@ -693,7 +716,7 @@ def _may_hold_quantile(
 
 
 def is_worth_pilot_query(tilings: Tilings, last_tilings: Tilings, splits: TreeEstimate, family: Family) -> bool:
-    """Return True if a second round is worth its loss; otherwise the last round gets that loss.
+    """Return True if a second, refining round is worth its loss; otherwise the last round gets that loss.
 
     A second round is not worth it if it has many intervals, if records seem to lie evenly, so that nothing can be
     found, or if the last round will have many intervals anyway.
@@ -711,7 +734,7 @@ def is_worth_pilot_query(tilings: Tilings, last_tilings: Tilings, splits: TreeEs
 
 
 def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> bool:
-    """Return True if a last round would count enough of the cells that counting all cells at once is no worse.
+    """Return True if a last round would count so many of the cells that counting all cells at once is as accurate.
 
     This is possible with Gaussian noise: the noise of a prefix of all cells hardly grows with their number. With
     Laplace noise it grows too fast. If records are far above the noise, atoms among them are worth more intervals.
@@ -719,7 +742,7 @@ def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> 
     Args:
         tilings: Tilings of the last round.
         splits: Estimates from earlier rounds.
-        base_noise: See `is_dense`.
+        base_noise: Noise of a count if the whole loss of the round were spent on a single tiling.
     """
     cells = splits.layout.cells
     is_far_above = splits.counts[ROOT] > TUNING.far_above * cells * sqrt(base_noise.variance)
@@ -728,10 +751,10 @@ def is_widespread(tilings: Tilings, splits: TreeEstimate, base_noise: Noise) -> 
 
 
 def is_uneven(tilings: Tilings, splits: TreeEstimate) -> bool:
-    """Return True if many splits are unclear: cells seem unlike their neighbours, so smoothing helps little.
+    """Return True if many splits are uncertain: cells differ from their neighbours, so smoothing helps little.
 
     Args:
-        tilings: The result of `refine_tilings`. A last round would not do, because it also splits clear intervals with
+        tilings: The result of `refine_tilings`, not of `refine_last_tilings`, which also splits certain intervals with
             many records.
         splits: Estimates from earlier rounds.
     """
@@ -742,6 +765,12 @@ def is_uneven(tilings: Tilings, splits: TreeEstimate) -> bool:
 def full_tree_tilings(layout: DyadicLayout) -> Tilings:
     """Return the tilings of a binary tree over all cells, without its root.
 
+    Args:
+        layout: Binary tree of dyadic intervals over the cells.
+
+    Returns:
+        For each tiling the first cells of its intervals, from coarse to fine.
+
     >>> full_tree_tilings(DyadicLayout.from_cells(8))
     (range(0, 8, 4), range(0, 8, 2), range(0, 8))
     """
@@ -750,7 +779,8 @@ def full_tree_tilings(layout: DyadicLayout) -> Tilings:
 
 
 def _split_variance(base_noise: Noise, tilings: int) -> float:
-    """Return the noise variance of a split, in squared records, if one of `tilings` tilings counts both halves.
+    """Return the noise variance of an estimated split (half the difference of an interval's halves) if one of `tilings`
+    tilings counts both halves.
 
     Args:
         base_noise: Noise of a count that has the whole loss of the round.
@@ -760,7 +790,8 @@ def _split_variance(base_noise: Noise, tilings: int) -> float:
 
 
 def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
-    """Return the mean variance of a prefix of intervals under Gaussian noise, up to a factor, with a public total.
+    """Return the mean noise variance of a prefix of intervals under Gaussian noise and a public total, up to a constant
+    factor.
 
     Args:
         layout: Binary tree over the cells.
@@ -772,7 +803,8 @@ def _gaussian_prefix_variance(layout: Layout, tilings: Tilings) -> float:
 
 
 def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, total_is_public: bool) -> float:
-    """Return the mean variance of a prefix of cells, in squared records, if these tilings share the loss of one.
+    """Return the mean noise variance of a prefix count of cells, in squared records, if these tilings share the loss of
+    one round.
 
     Args:
         tilings: First cells of the intervals of each tiling.
@@ -786,7 +818,7 @@ def _shared_prefix_variance(tilings: Tilings, cells: int, base_noise: Noise, tot
 
 
 def _starts_of_nodes(layout: Layout, nodes: NDArray[np.int64]) -> Places:
-    """Return the first cells of nodes that tile the cells, as a range if they are evenly spaced.
+    """Return the first cells of tree nodes that tile the cells; as a range if they are equally spaced.
 
     Args:
         layout: Binary tree over the cells.
@@ -798,7 +830,7 @@ def _starts_of_nodes(layout: Layout, nodes: NDArray[np.int64]) -> Places:
 
 
 def _starts_of_tilings(layout: Layout, tilings: Iterable[NDArray[np.int64]]) -> Tilings:
-    """Return tilings by the first cells of their nodes.
+    """Convert tilings from node numbers to the first cells of their intervals.
 
     Args:
         layout: Binary tree over the cells.
@@ -868,7 +900,7 @@ def search_brackets(workload: QuantileSearchWorkload, setting: Setting) -> Strat
 
 
 def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
-    """Return a step, a query with its budget fraction, that counts the records below these cells of an axis.
+    """Return one round of a search in a noise tree: a query that counts the records below these cells of an axis.
 
     The fraction is 1 in each round, but all rounds share one noise tree, which is charged once.
 
@@ -947,8 +979,8 @@ def _count_cells(workload: PrefixWorkload, setting: Setting, *, are_values: bool
 
 
 def _count_in_rounds(workload: PrefixWorkload, setting: Setting, *, are_values: bool) -> Strategy[TableCounts]:
-    """Count records below edges by the method that the workload names; without a method, search quantiles, refine in
-    several rounds, or count once, as public facts decide.
+    """Count records below edges by the method that the workload names; without one, public facts choose: quantile
+    search, refinement in rounds, or one count.
 
     Args:
         workload: The axes, and which edges will be read.
@@ -968,10 +1000,11 @@ def _count_in_rounds(workload: PrefixWorkload, setting: Setting, *, are_values: 
 
 
 def is_worth_searching_quantiles(axis: Axis, workload: PrefixWorkload, setting: Setting) -> bool:
-    """Return whether a search for a few quantiles is more accurate. A function of public facts alone.
+    """Return True if a search for the few requested quantiles is more accurate than counting all cells, as public facts
+    alone decide.
 
-    It is not used with a hint that changes the method, nor with negligible noise. If the number of records is private,
-    a single quantile is searched for only.
+    False with a hint that changes the method, or with negligible noise; and, if the number of records is private, for
+    several quantiles.
 
     Args:
         axis: Axis of the values, with its grid.
@@ -1044,13 +1077,13 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
 
 
 def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting, *, are_values: bool = False) -> bool:
-    """Return whether three rounds are used. A function of public facts alone.
+    """Return True if three adaptive rounds should refine the cells, as public facts alone decide.
 
-    They are not used with a hint that records have atoms. Otherwise they are used with the hint that records are
-    peaked, or if there are many cells, few records for them as far as that is public, and enough noise for a round to
-    be worth its price; for declared values, or if cells hold a value each (`are_values`), only if they are too many to
-    count each. A hint that records are spread has no effect: the first round shows it, and a wrong hint would increase
-    errors many times.
+    They are not used with a hint that records have atoms (single values with many records). Otherwise they are used
+    with the hint that records are peaked, or if there are many cells, few records for them as far as that is public,
+    and enough noise for a round to be worth its price; for declared values, or if cells hold a value each
+    (`are_values`), only if they are too many to count each. A hint that records are spread has no effect: the first
+    round shows it, and a wrong hint would increase errors many times.
 
     Args:
         axis: Axis of the values.
@@ -1070,8 +1103,7 @@ def is_worth_refining(axis: Axis, hint: Hint | None, setting: Setting, *, are_va
 
 
 def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
-    """Return whether several rounds are more accurate than one on the cells of `axis`. A function of public facts
-    alone.
+    """Return True if several rounds are more accurate than one on the cells of `axis`, as public facts alone decide.
 
     With a public number of records that is a matter of cells over `balanced_intervals`, not of cells alone: 64 cells
     for 1,000 records at epsilon .1 are many. A private number gives no information; and each declared value is worth a
@@ -1088,10 +1120,10 @@ def has_many_cells(axis: Axis, total: int | None, noise: Noise) -> bool:
 
 
 def are_worth_counting(values: int, total: int | None, noise: Noise) -> bool:
-    """Return whether each declared value is counted by itself, in one round. A function of public facts alone.
+    """Return True if each declared value should be counted separately in one round, as public facts alone decide.
 
-    Records lie on declared values, and the count of several neighbours does not show on which: means over pairs, and
-    quantiles, are then known only up to the distance of these values. So each value is counted from
+    Records have declared values, and the count of several neighbouring values does not show which: means over pairs,
+    and quantiles, are then known only up to the distance of these values. So each value is counted from
     `Tuning.value_ratio` on, or, if the number of records is private, up to `Tuning.few_values` values.
 
     Args:
@@ -1197,7 +1229,8 @@ def refine_in_rounds(axis: Axis, setting: Setting) -> Strategy[TableCounts]:
 
 
 def _combine_rounds(releases: tuple[Release, ...]) -> TableCounts:
-    """Combine all rounds; a tree over all cells that is not halved like the rounds before is used alone.
+    """Combine the counts of all rounds by least squares; a last tree over all cells with other intervals than the
+    earlier rounds is used alone.
 
     Args:
         releases: Releases of all rounds, in order, at least one.
@@ -1209,9 +1242,10 @@ def _combine_rounds(releases: tuple[Release, ...]) -> TableCounts:
 
 
 def _build_all_cells_query(axis: Axis, joint: JointEstimate, multiple: Fraction) -> CountQuery | PartitionQuery:
-    """Return the query that counts every cell, with `multiple` times the loss of the first round: see `is_uneven`.
+    """Return the query of a last round that counts every cell, with `multiple` times the loss of the first round.
 
-    A square root of prefix sums has less noise than a tree, but its counts cannot be smoothed.
+    If cells are uneven (`is_uneven`) it uses the square-root strategy, which has less noise; else a tree, whose counts
+    can be smoothed.
 
     Args:
         axis: Axis of the cells.
@@ -1226,7 +1260,8 @@ def _build_all_cells_query(axis: Axis, joint: JointEstimate, multiple: Fraction)
 def _choose_next_tilings(
     joint: JointEstimate, multiple: Fraction, refine: Callable[[TreeEstimate, Noise], Tilings]
 ) -> Tilings:
-    """Return the next round's tilings, with `multiple` times the first round's loss; all cells if nothing is split.
+    """Return the tilings that the next round counts, with `multiple` times the loss of the first round; all cells if
+    nothing is divided.
 
     Args:
         joint: Estimate from the rounds so far.

@@ -151,11 +151,15 @@ class PilotCounts:
         return Grid.from_edges(self.edges, outside=Outside.APART)
 
     def move_to_edges(self, edges: tuple[float, ...]) -> PilotCounts:
-        """Express the counts on finer cells; `edges` must contain the present edges."""
+        """Express all pilot counts on finer cells; `edges` must contain the present edges.
+
+        Args:
+            edges: Edges of the finer cells, increasing, in units of the column.
+        """
         starts = np.append(0, np.searchsorted(np.array(edges), np.array(self.edges)) + 1)
 
         def refine_evidence(evidence: Evidence) -> Evidence:
-            """Return the counts of one round as sums over cells of the finer grid: same values and noise, other cell
+            """Express the counts of one round on the finer cells: the same intervals, values and noise, with other cell
             numbers.
 
             Args:
@@ -178,19 +182,21 @@ class PilotCounts:
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the noise of each entry of `counts`, in records."""
+        """Noise standard deviation of each entry of `counts`, in records."""
         return _average_rounds(self._finest_rounds)[1]
 
     @property
     def records(self) -> float:
-        """Estimated number of records: the sum over runs of decades whose counts are significant."""
+        """Estimated number of records: the sum of counts over runs of neighbouring decades that are significant
+        together.
+        """
         totals, noises, _ = self.decade_counts
         return max(sum_significant_stretches(totals, noises**2), self.noise)
 
     @property
     def decade_counts(self) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
-        """Counts of the intervals of the first pilot query from all rounds, their standard errors, and the decade of
-        each cell, (decades,), (decades,) and (cells,).
+        """Noisy counts by decade (interval of the first pilot query) from all rounds, their standard errors, and the
+        decade of each cell; (decades,), (decades,), (cells,).
         """
         decade = np.searchsorted(DECADES, np.array(self.edges[:-1]), side="right") - 1
         decade_of_slot = np.concatenate([[-1], decade, [-1]])
@@ -210,7 +216,9 @@ class PilotCounts:
 
     @property
     def occupied_decades(self) -> NDArray[np.bool_]:
-        """Mark the intervals of the first pilot query that hold records: significant counts, and likely ones beside."""
+        """Mask of the decades (intervals of the first pilot query) that seem to hold records: significant counts, and
+        likely ones next to them.
+        """
         totals, noises, _ = self.decade_counts
         return extend_to_runs(totals > TUNING.occupied_z * noises, totals > TUNING.beside_z * noises)
 
@@ -222,7 +230,7 @@ class PilotCounts:
 
     @property
     def has_heaps(self) -> bool:
-        """Return True if single numbers with separate cells hold many records; zero does not count.
+        """Whether single numbers with separate cells, other than zero, hold significantly many records (heaps).
 
         Under a density, single numbers hold no records.
         """
@@ -234,12 +242,13 @@ class PilotCounts:
 
     @property
     def _finest_rounds(self) -> list[Evidence]:
-        """The rounds with the largest number of intervals, which are the rounds of the last pilot query."""
+        """The rounds of the last pilot query, which has the largest number of intervals."""
         sizes = [len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds]
         return [evidence for evidence, size in zip(self.rounds, sizes, strict=True) if size == max(sizes)]
 
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
-        """Return empirical Bayes estimates of the count of each cell from all rounds; 0 where not significant.
+        """Return empirical Bayes estimates of the count of each cell from all rounds, (cells,); 0 where not
+        significantly above noise.
 
         Args:
             total: The public number of records; None if it is private.
@@ -248,7 +257,8 @@ class PilotCounts:
         return splits.keep_significant_counts(TUNING.discount_z)[splits.layout.cell_nodes][1:-1]
 
     def estimate_likely_counts(self, total: int | None) -> FloatArray:
-        """Return estimates of the count of each interval of the finest pilot query, more sensitive to few records.
+        """Return estimated counts of the finest pilot query's intervals, by a rule that is more sensitive to few
+        records.
 
         An interval that `estimate_significant_counts` sets to 0, because of the noise of many empty intervals beside
         it, may be significant by itself.
@@ -282,7 +292,7 @@ class PilotCounts:
         return self.estimate_tree(total).cells[1:-1]
 
     def estimate_tree(self, total: int | None, layout: Layout | None = None) -> TreeEstimate:
-        """Return expected counts of all intervals by empirical Bayes.
+        """Return expected counts of all intervals from all pilot rounds, by empirical Bayes.
 
         The estimate is made twice, because a first one sums up the noise of many empty intervals.
 
@@ -299,11 +309,12 @@ class PilotCounts:
 
     @property
     def layout(self) -> Layout:
-        """The tree of the intervals of all rounds, down to single cells."""
+        """Tree of the intervals of all rounds, down to single cells, for joint estimates."""
         return build_nested_layout(self.rounds)
 
     def build_layout(self, likely: FloatArray, step: float) -> Layout:
-        """Build a tree of the intervals of all rounds in which neighbours that seem empty are separated last.
+        """Build a tree of the intervals of all rounds for joint estimates, in which neighbours that seem empty are
+        separated last.
 
         Args:
             likely: Estimated count of each cell.
@@ -327,7 +338,8 @@ class PilotCounts:
         return Layout.from_tilings([*nested, np.union1d(bounds, slots[~above_single])])
 
     def find_step(self, guess: float = 0.0) -> tuple[float, bool]:
-        """Return the step whose multiples the values seem to be (0 for no step), and whether that is clear.
+        """Return the step of which the values of the column seem to be multiples (0 for no step), and whether this is
+        certain.
 
         See `find_value_step` and `are_multiples`. A guess is tried first: after a pilot query at all multiples of the
         guess, the counts of single multiples are too noisy to find it again.
@@ -342,15 +354,20 @@ class PilotCounts:
 
     @property
     def _cumulative_counts(self) -> tuple[FloatArray, FloatArray, float]:
-        """The finest query in cumulative form: endpoints of its intervals, (intervals + 1,), the unbiased number of
-        records from the first endpoint up to each, and the noise standard deviation of the count of an interval."""
+        """The counts of the finest pilot query, cumulated: endpoints of its intervals, number of records below each,
+        and noise of one interval.
+
+        Both arrays have the shape (intervals + 1,). Numbers of records are unbiased, and counted from the first
+        endpoint on; the noise is a standard deviation in records.
+        """
         bounds = self._finest_rounds[-1].interval_sums.levels[0].bounds(len(self.edges) + 1)[1:-1]
         counts, noise = _average_rounds(self._finest_rounds)
         return np.array(self.edges)[bounds - 1], np.append(0.0, np.cumsum(counts)), noise
 
 
 def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records: float) -> float:
-    """Find the step of which values seem to be multiples: 1, 2 or 5 times a power of ten; 0 for no step.
+    """Find the step of which the values of a column seem to be multiples: 1, 2 or 5 times a power of ten; 0 for no
+    step.
 
     Single numbers that were counted must hold more records than noise explains. Their records, divided by the records
     per unit of length near them, estimate the spacing of multiples. The step is the largest number not much above this
@@ -397,7 +414,8 @@ def find_value_step(edges: FloatArray, below: FloatArray, noise: float, records:
 def are_multiples(
     step: float, edges: FloatArray, below: FloatArray, noise: float, records: float, *, clearly: bool = True
 ) -> bool:
-    """Return whether nearly all records between separately counted multiples of the step lie on multiples.
+    """Return True if, by noisy counts, nearly all records between separately counted multiples of the step lie on
+    multiples.
 
     `find_value_step` alone would find a step in a density with heaps on round numbers, too.
 
@@ -406,10 +424,10 @@ def are_multiples(
     Args:
         step: The step, above 0, in units of the column.
         edges: Edges of the cells, increasing, in units of the column.
-        below: Estimated records below each edge.
+        below: Estimated records below each edge, (edges,).
         noise: Standard deviation of a count, in records.
         records: Number of all records.
-        clearly: Whether multiples must hold most of the records, with little noise.
+        clearly: True: multiples must also hold most of the records, and noise must be small.
 
     >>> edges, ulp = np.array([1.0, 2.0, 3.0]), np.spacing(np.array([1.0, 2.0, 3.0]))
     >>> ends = np.ravel([edges, edges + ulp], order="F")
@@ -468,6 +486,10 @@ def sum_significant_stretches(counts: FloatArray, variances: FloatArray) -> floa
 def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
     """Return a mask that is True within `radius` entries of a True entry of `marked`, (entries,).
 
+    Args:
+        marked: Mask, (entries,).
+        radius: Distance in entries, at least 0.
+
     >>> dilate_mask(np.array([False, False, True, False, False]), 1).tolist()
     [False, True, True, True, False]
     """
@@ -476,7 +498,8 @@ def dilate_mask(marked: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
 
 
 def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the runs of neighbouring entries, marked or likely, that contain a marked entry, as a mask (entries,).
+    """Return a mask of the runs of neighbouring entries, marked or likely, that contain at least one marked entry,
+    (entries,).
 
     Args:
         marked: Mask of marked entries, (entries,).
@@ -493,10 +516,17 @@ def extend_to_runs(marked: NDArray[np.bool_], likely: NDArray[np.bool_]) -> NDAr
 
 
 def _average_rounds(rounds: Sequence[Evidence]) -> tuple[FloatArray, float]:
-    """Return the average of several rounds' counts of the same intervals, and the standard deviation of its noise.
+    """Average several rounds' counts of the same intervals by inverse noise variance, without the two unbounded
+    outermost intervals.
 
     Rounds are weighted by inverse noise variance. The two outermost intervals, which reach to infinity, are left out,
     so the first array has the shape (intervals - 2,).
+
+    Args:
+        rounds: Noisy counts of the rounds.
+
+    Returns:
+        Counts, (intervals - 2,), and the standard deviation of their noise.
     """
     weights = [1 / max(evidence.interval_sums.levels[0].noise.variance, LEAST_VARIANCE) for evidence in rounds]
     counts = np.average(
@@ -529,7 +559,8 @@ class _SearchState:
         return len(self.pilot_counts.edges) + 1
 
     def ask_tilings(self, tilings: Tilings, budget_fraction: Fraction) -> Strategy[_SearchState]:
-        """Yield a query for counts on tilings as one more round; return the state with its release.
+        """Yield a query that counts the intervals of these tilings, as one more round; return the search with its
+        release.
 
         The number of the round is part of the query, so that an equal earlier query is asked again with new noise.
 
@@ -550,7 +581,8 @@ class _SearchState:
         )
 
     def ask_pilot_query(self, budget_fraction: Fraction) -> Strategy[_SearchState]:
-        """Ask for the count of every cell with this fraction of the loss; return the state with one more round.
+        """Yield a pilot query that counts every present cell with this fraction of the loss; return the search with its
+        release.
 
         Args:
             budget_fraction: Fraction of the whole loss.
@@ -563,12 +595,12 @@ class _SearchState:
     def refine_cells(
         self, cells: float, counts: FloatArray, singletons: SingletonRule, step: float = 0.0
     ) -> _SearchState:
-        """Return the state on a grid with about `cells` more cells, most of them where `counts` are large; nothing is
+        """Return the search on a grid with about `cells` more cells, most of them where `counts` are large; no query is
         asked.
 
         Args:
             cells: Approximate number of new cells.
-            counts: Estimated count of each present interval between edges.
+            counts: Estimated count of each interval between the present edges.
             singletons: Rule for the numbers that get separate cells.
             step: Step of which values, and so edges, are multiples; 0: no step.
         """
@@ -670,7 +702,8 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
 
 
 def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[float, ...], FloatArray]:
-    """Add an interval of half the total width at each end, not across zero; return edges and shares of the cells.
+    """Widen a range by an interval of half its width at each end, but not across zero; return edges, and shares of the
+    cells.
 
     Args:
         edges: Edges of the cells, in rising order.
@@ -699,7 +732,12 @@ def _widen_range(edges: tuple[float, ...], shares: FloatArray) -> tuple[tuple[fl
 
 
 def _clip_cell_count(limits: tuple[int, int], cells: float) -> float:
-    """Return `cells`, raised or lowered to these limits (minimum, maximum)."""
+    """Return a number of cells, clipped to limits.
+
+    Args:
+        limits: Smallest and largest number.
+        cells: The number.
+    """
     return min(max(cells, limits[0]), limits[1])
 
 
@@ -718,8 +756,8 @@ def _count_on_cells(
     seem empty are counted together, and so are all values from one multiple of a step to the next.
 
     Args:
-        pilot_state: All pilot queries, on the cells of the pilot queries.
-        state: All pilot queries, on the chosen cells.
+        pilot_state: The search with all pilot queries, on the cells that these counted.
+        state: This search on the cells chosen for the final count.
         likely: Estimated count of each cell of the pilot queries.
         setting: Loss and adjacency.
         step: Step of which the values are multiples; 0 for no step.
@@ -768,7 +806,8 @@ def _count_on_cells(
 
 
 def _all_cells_if_single(tilings: Tilings, slots: int) -> Tilings:
-    """Return these tilings, or all cells if the tilings do not split anything.
+    """Return these tilings, or the tiling into all cells if they consist of one interval, so that the next round counts
+    something new.
 
     Args:
         tilings: First cells of the intervals of each tiling, from coarse to fine.
@@ -798,7 +837,8 @@ def refuse_range_search(workload: AutomaticRangeWorkload, setting: Setting) -> S
 
 
 def allocate_cells(counts: FloatArray) -> FloatArray:
-    """Return the share of new cells that each interval gets, (intervals,): more where and near where records lie.
+    """Return the fraction of the new cells that each interval gets, (intervals,): larger where and near where records
+    lie.
 
     Shares are proportional to the counts, but at least a fraction of the counts up to three intervals away
     (`Tuning.neighbour_weights`), and add up to 1. If all counts are 0, they are equal.
@@ -824,11 +864,11 @@ def refine_edges(
     singletons: SingletonRule = SingletonRule.ZERO,
     step: float = 0.0,
 ) -> tuple[float, ...]:
-    """Return the edges with about `cells` more at round numbers, increasing, in units of the column.
+    """Return the edges with about `cells` further ones at round numbers in between, increasing, in units of the column.
 
     Args:
         edges: The edges of the intervals.
-        shares: The share of the new cells of each interval.
+        shares: Fraction of the new cells that each interval gets.
         cells: Approximate number of new cells.
         singletons: The numbers that get separate cells.
         step: Step of which the values, and so the edges, are multiples; 0 for no step.
@@ -845,7 +885,8 @@ def refine_edges(
 
 
 def _select_singletons(edges: list[float], singletons: SingletonRule) -> list[float]:
-    """Return the edges, increasing, that get separate cells, without edges at which a separate cell ends.
+    """Choose the numbers, increasing, that get a separate cell each: edges allowed by the rule that do not end another
+    separate cell.
 
     Args:
         edges: Edges of cells, increasing, in units of the column.
@@ -931,7 +972,13 @@ def multiples_between(low: float, high: float, cells: float, step: float) -> lis
 def are_whole_multiples(numbers: FloatArray, step: float) -> NDArray[np.bool_]:
     """Return a mask of the numbers that are multiples of the step up to rounding errors.
 
+    Also True for numbers above 2**53 steps, where doubles cannot represent other numbers.
+
     True also for numbers above 2**53 steps, whose doubles have no digits of this size.
+
+    Args:
+        numbers: Any numbers, in units of the column.
+        step: The step, above 0, in the same units.
     """
     with np.errstate(over="ignore"):
         steps = np.clip(numbers / step, -(2.0**53), 2.0**53)

@@ -203,8 +203,8 @@ def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Stra
 def _count_intervals(
     workload: RankingWorkload, records: float, setting: Setting, earlier: tuple[Release, ...], remaining: Fraction
 ) -> Strategy[TableCounts]:
-    """Yield rounds that count both classes in intervals of the grid: between private quantiles, after a pilot query, or
-    in all cells if these are few.
+    """Yield rounds that count both classes in intervals of the score: between private quantiles, after a pilot query,
+    or in all cells if these are few.
 
     Args:
         workload: The two classes and the score.
@@ -299,8 +299,8 @@ def _search_lattice(
 def _count_points(
     workload: RankingWorkload, lattice: lattices.FoundLattice, earlier: tuple[Release, ...], budget_fraction: Fraction
 ) -> Strategy[TableCounts]:
-    """Yield a query for counts of both classes at each multiple of the step that scores were found to be multiples of
-    (a lattice), as if these were declared values.
+    """Yield a query that counts both classes at each lattice point: nearly all scores were found to be multiples of a
+    step.
 
     Args:
         workload: The two classes and the score.
@@ -443,7 +443,8 @@ def _count_classes(
 
 
 def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
-    """Return finer cells to count in addition; None if their noise would exceed the error of ties.
+    """Return the finer cells to count in addition to the pieces between cuts, for a narrower interval of the area; None
+    if noise outweighs ties.
 
     The area of exact scores differs from the area of tied scores by at most the pairs within one cell: a share of about
     one over the number of cells, which further records do not reduce, and which widens the interval. Counts of finer
@@ -461,23 +462,24 @@ def choose_finer_cells(records: float, setting: Setting) -> FinerCells | None:
 
 
 def pieces_between(score: Axis, cuts: Sequence[int]) -> Axis:
-    """Return an axis with `Tuning.cells_per_piece` cells between each two neighbouring cuts.
+    """Return the finer axis that is counted in addition, with `Tuning.cells_per_piece` cells between each two
+    neighbouring cuts.
 
     Args:
         score: The column of scores on its grid.
-        cuts: Inner edges, as edge numbers, increasing.
+        cuts: Indices of the inner edges at which the score is cut, increasing.
     """
     return _cut_axis(score, cuts, TUNING.cells_per_piece)
 
 
 def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> QuantileCutsQuery | MedianQuery:
-    """Return the query for cuts. Scores outside the grid belong to its outermost cells there, even if counted apart
-    later.
+    """Return the query that finds cuts (private quantiles) of a score; scores outside the grid count in its outermost
+    cells there.
 
     Args:
         score: Axis of the score.
         cuts: How cuts are found: by quantiles, or by medians.
-        levels: Number of halvings.
+        levels: Number of halvings: 2**levels pieces result.
     """
     if cuts is RocThresholds.QUANTILES:
         return QuantileCutsQuery((score,), 2**levels)
@@ -485,12 +487,12 @@ def _build_cuts_query(score: Axis, cuts: RocThresholds, levels: int) -> Quantile
 
 
 def _cut_axis(score: Axis, cuts: Sequence[int], pieces: int) -> Axis:
-    """Return the axis with coarser cells: each interval between cuts is split into parts of about equal length, or into
-    single cells of the grid.
+    """Return the axis with coarser cells, that divide each interval between cuts into parts of about equal length (at
+    least one grid cell).
 
     Args:
         score: Axis of the score, with the cells of the question.
-        cuts: Indices of edges of the grid, in rising order.
+        cuts: Indices of grid edges, increasing.
         pieces: Number of parts of each interval.
     """
     intervals = pairwise((0, *cuts, score.grid.cells))
@@ -520,8 +522,12 @@ def signal_to_noise(records: float, setting: Setting) -> float:
 
 
 def pilot_budget_fraction(signal: float) -> Fraction:
-    """Return the budget fraction of a pilot query: one over the square root of the signal-to-noise ratio, within
-    limits.
+    """Return the budget fraction of a pilot query: one over the square root of the signal-to-noise ratio, from 0.01 to
+    0.1.
+
+    Args:
+        signal: Signal-to-noise ratio of all records at the whole loss; may be negative if the number of records is
+            noisy.
 
     >>> [float(pilot_budget_fraction(signal)) for signal in (-20, 100, 400, 1600, 10**9)]
     [0.1, 0.1, 0.05, 0.025, 0.01]
@@ -533,6 +539,10 @@ def pilot_budget_fraction(signal: float) -> Fraction:
 def choose_cell_count(signal: float) -> int:
     """Return the number of cells to count after a pilot query at this signal-to-noise ratio.
 
+    Args:
+        signal: Signal-to-noise ratio of all records at the whole loss; may be negative if the number of records is
+            noisy.
+
     >>> [choose_cell_count(signal) for signal in (-20, 100, 400, 1600)]
     [4, 6, 12, 24]
     """
@@ -540,7 +550,8 @@ def choose_cell_count(signal: float) -> int:
 
 
 def shrink_shares(counts: FloatArray, variance: float) -> FloatArray:
-    """Return James-Stein estimates of the share of records in each interval: noisy counts, shrunk towards equal shares.
+    """Return the share of records in each interval from noisy counts, shrunk towards equal shares after James and
+    Stein, because of noise.
 
     Args:
         counts: Unbiased noisy counts, of shape ``(intervals,)``.
@@ -561,14 +572,15 @@ def shrink_shares(counts: FloatArray, variance: float) -> FloatArray:
 
 
 def cut_at_quantiles(shares: FloatArray, bounds: IntArray, pieces: int, even_share: float) -> list[int]:
-    """Return the edges that cut a grid into pieces with equal shares of the records, as increasing edge numbers.
+    """Return the grid edges that divide a column into pieces with about equal shares of the records, as increasing edge
+    indices.
 
-    Records are taken to lie evenly within each interval.
+    Records are assumed to be uniform within each interval.
 
     Args:
         shares: Share of the records in each interval; they add up to 1.
         bounds: Endpoints of the intervals, as edge numbers, of shape ``(intervals + 1,)``.
-        pieces: Number of pieces; fewer are left if edges coincide.
+        pieces: Number of pieces; fewer result if edges coincide.
         even_share: Share of the records that is assumed to lie evenly over the intervals.
 
     >>> ends = np.array([0, 8, 16, 24, 32])
@@ -582,8 +594,8 @@ def cut_at_quantiles(shares: FloatArray, bounds: IntArray, pieces: int, even_sha
 
 
 def choose_cut_levels(records: float, setting: Setting) -> int:
-    """Return how often the scores are halved by cuts: pieces are at most half the square root of the signal-to-noise
-    ratio.
+    """Return how often the scores are halved by private cuts, so that pieces number at most half the square root of the
+    signal-to-noise ratio.
 
     Few pieces blur the curve by about the square of their width; with many pieces their noise adds up. Chosen on the
     scores of `benchmarks/auc_accuracy.py` that are continuous, heaped, or all within a twentieth of the grid, for 100
@@ -610,8 +622,7 @@ def choose_cut_levels(records: float, setting: Setting) -> int:
 
 
 def ask_all_cells(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Count both classes in all cells, in one round. Scores outside the grid are clipped or counted apart, as it
-    declares.
+    """Count both classes in all cells of the grid, as the groups of scores, in one round.
 
     Args:
         workload: The two classes and the score.
@@ -625,11 +636,12 @@ def ask_all_cells(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[Sc
 
 
 def ask_groups(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Choose groups of about equal size, then measure them; equal cuts leave one group.
+    """Choose groups of scores of about equal size privately, then count both classes and sum scores in each, in several
+    rounds.
 
-    Groups are chosen by private quantiles. If the workload asks for a least size, small groups are merged in one more
-    round. If groups need not be equal, a pilot query of all records in even intervals replaces the quantiles, which
-    cost more; quantiles are used only if most records lie in one interval.
+    Groups are chosen by private quantiles; if these coincide, one group results. If the workload asks for a least size,
+    small groups are merged in one more round. If groups need not be equal, a pilot query of all records in even
+    intervals replaces the quantiles, which cost more; quantiles are used only if most records lie in one interval.
 
     Formal guarantees: each round loses its fraction of the loss. Its query is a function of earlier answers and of
     public facts, like the budget fractions, which add up to the whole loss for all answers. So by adaptive composition
@@ -710,13 +722,13 @@ def measure_groups(
 
 
 def merge_bins(fine: Grid, ends: tuple[int, ...]) -> Grid:
-    """Return the grid of merged cells.
+    """Return the grid of bins that the cells between given ends are merged to.
 
     Cells behind the last end belong to the last bin.
 
     Args:
-        fine: The grid of cells that were merged.
-        ends: 1 for each cell of `fine` at which a bin ends, else 0.
+        fine: The grid of cells before merging.
+        ends: For each cell of `fine`: 1 if a bin ends with the cell, else 0.
     """
     inner = [cell + 1 for cell, is_end in enumerate(ends) if is_end]
     has_remainder = bool(inner) and inner[-1] < fine.cells

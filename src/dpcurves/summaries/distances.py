@@ -104,7 +104,7 @@ class Distribution:
         return cls(knots, np.append(0.0, right_limits[:-1]), right_limits)
 
     def limits(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the limits of the function from the left and from the right.
+        """Return the limits of the distribution function from the left and from the right at given positions.
 
         Args:
             places: Positions in the unit of the knots, (places,).
@@ -117,14 +117,14 @@ class Distribution:
         return self._interpolate(first, places), self._interpolate(second, places)
 
     def _interpolate(self, next_knot: NDArray[np.intp], places: FloatArray) -> FloatArray:
-        """Return the value of the function at each place, given the knot after it.
+        """Return the value of the distribution function at each position, by interpolation between the knots around it.
 
         The function is linear from the right limit of the knot before to the left limit of the knot after, and constant
         outside all knots.
 
         Args:
-            next_knot: Index of the knot after each place.
-            places: Positions, in the unit of the knots.
+            next_knot: Index of the knot after each position.
+            places: Positions, in the unit of the knots, (places,).
         """
         starts = np.append(-np.inf, self.knots)[next_knot]
         ends = np.append(self.knots, np.inf)[next_knot]
@@ -150,7 +150,8 @@ def largest_gap(a: Distribution, b: Distribution) -> float:
 
 
 def area_between(a: Distribution, b: Distribution) -> float:
-    """Return the Wasserstein distance of order 1: the area between the two functions, in the unit of the knots.
+    """Return the Wasserstein distance of order 1: the area between two distribution functions, in the unit of the
+    knots.
 
     Args:
         a: A distribution function.
@@ -204,12 +205,12 @@ class DistributionDifference(NamedTuple):
 
     @property
     def max_absolute(self) -> float:
-        """The largest absolute difference, over limits from both sides."""
+        """Largest absolute difference of the two distribution functions, limits from both sides included."""
         return float(max(np.abs(self.start_values).max(initial=0.0), np.abs(self.end_values).max(initial=0.0)))
 
     @property
     def absolute_integral(self) -> float:
-        """The integral of the absolute difference: two triangles where it changes its sign, else a trapezoid."""
+        """Integral of the absolute difference of the two distribution functions."""
         left = np.abs(self.start_values)
         right = np.abs(self.end_values)
         total = left + right
@@ -218,7 +219,7 @@ class DistributionDifference(NamedTuple):
 
     @property
     def squared_integral(self) -> float:
-        """The integral of the squared difference."""
+        """Integral of the squared difference of the two distribution functions."""
         return (
             float(self.lengths @ (self.start_values**2 + self.start_values * self.end_values + self.end_values**2)) / 3
         )

@@ -54,7 +54,8 @@ class Kernel(NamedTuple):
     fast_form: Callable[[FloatArray], FloatArray] | None = None
 
     def quadratic_form(self, cells: FloatArray) -> FloatArray:
-        """Return ``c' A c`` for counts c and the means A.
+        """Return the quadratic form ``c' A c`` of counts c, where A has the mean kernel values of pairs of cells: the
+        sum over all pairs of people.
 
         Args:
             cells: Counts, shape (..., cells).
@@ -94,7 +95,8 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
     gaps = np.diff((high + low) / 2)
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return ``c' A c`` of counts c in a linear number of steps; A has the mean distances of values in two cells.
+        """Return the quadratic form ``c' A c`` of counts c in linear time, where A has the mean distances of values in
+        two cells.
 
         Args:
             cells: Counts, of shape ``(..., cells)``.
@@ -110,7 +112,7 @@ def mean_difference_kernel(edges: FloatArray) -> Kernel:
 
 
 def cell_endpoints(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest and the largest value of each cell.
+    """Return the smallest and the largest value of each cell, (cells,) each.
 
     Args:
         edges: Edges of neighbouring cells, (cells + 1,); or the smallest and the largest value of each cell, (cells,
@@ -153,10 +155,11 @@ def extreme_mean_differences(
     tilt = (slopes - 2 * times) / 2
 
     def evaluate_at(upper: FloatArray) -> FloatArray:
-        """Return mean difference and mean of the values, if a share of each cell lies at its upper bound.
+        """Return mean difference and mean of the values if part of the people of each cell lie at its upper bound and
+        the others at its lower bound.
 
         Args:
-            upper: This share, (cells,); the rest lies at the lower bound.
+            upper: Fraction of the people of each cell at the upper bound, (cells,).
         """
         values = low + upper * width
         mean_difference = slopes @ (shares * values) + 2 * (shares**2 * upper * (1 - upper)) @ width
@@ -180,8 +183,8 @@ def half_square_kernel(edges: FloatArray) -> Kernel:
     middles = (high + low) / 2
 
     def form(cells: FloatArray) -> FloatArray:
-        """Return ``c' A c`` of counts c in a linear number of steps; A has half the mean squared distances of values in
-        two cells.
+        """Return the quadratic form ``c' A c`` of counts c in linear time, where A has half the mean squared distances
+        of values in two cells.
 
         Args:
             cells: Counts, of shape ``(..., cells)``.
@@ -212,7 +215,7 @@ def same_cell_kernel(parts: IntArray) -> Kernel:
 
 
 def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
-    """Return a function from edges to the kernel that averages a function over each pair of cells.
+    """Return a function that computes, for a grid's edges, the kernel of means of `function` over each pair of cells.
 
     Means are computed by Gauss-Legendre quadrature with 25 points of each pair. Deviations are computed at the corners
     of the pair alone: `max_deviation` is correct for functions that are monotone along each cell.
@@ -226,7 +229,8 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
     """
 
     def average_over_cells(edges: FloatArray) -> Kernel:
-        """Return the means of the function over each pair of cells, and the largest deviations at corners.
+        """Return the kernel of mean values of the function over each pair of cells, with the largest deviations,
+        computed at the corners.
 
         Args:
             edges: Edges of cells, in either form of `cell_endpoints`.
@@ -242,11 +246,11 @@ def kernel_from_function(function: Function) -> Callable[[FloatArray], Kernel]:
         shares = weights / 2
 
         def evaluate_kernel(x: FloatArray, y: FloatArray) -> FloatArray:
-            """Return the values of the function for all pairs, (len(x), len(y)).
+            """Return the values of the function for all pairs of two lists of values, (len(x), len(y)).
 
             Args:
-                x: First values.
-                y: Second values.
+                x: First values of the pairs.
+                y: Second values of the pairs.
             """
             return np.asarray(function(x[:, None], y[None, :]))
 
@@ -287,7 +291,8 @@ class MidpointKernel:
     function: Function
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the midpoint of the function's range over each pair of cells, with half of the range as deviation.
+        """Return the kernel of midpoints of the function's range over each pair of cells, with half of that range as
+        deviation.
 
         Args:
             edges: Edges of cells, in either form of `cell_endpoints`.
@@ -325,7 +330,8 @@ class CellMiddleKernel:
     function: Function
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the function at the middles of each pair of cells, with its largest distance from interpolation.
+        """Return the kernel that evaluates the function at the midpoints of each pair of cells, with its largest
+        deviation from interpolation.
 
         Args:
             edges: Edges of cells, in either form of `cell_endpoints`.
@@ -376,7 +382,7 @@ class CellKernel:
         object.__setattr__(self, "table", table)
 
     def __call__(self, edges: FloatArray) -> Kernel:
-        """Return the table as a kernel.
+        """Return the given table of values as a kernel on pairs of cells.
 
         Args:
             edges: Edges of cells, in either form of `cell_endpoints`.
@@ -392,7 +398,8 @@ class CellKernel:
 
 
 def kernel_on_cells(kernel: Function | MidpointKernel | CellKernel) -> Callable[[FloatArray], Kernel]:
-    """Return a function from edges to a kernel on pairs of cells.
+    """Return a function that computes, for a grid's edges, the kernel on pairs of cells that the user's argument
+    describes.
 
     Args:
         kernel: A symmetric function of two values, which is averaged over each pair of cells (`kernel_from_function`);
@@ -412,7 +419,8 @@ def kernel_on_cells(kernel: Function | MidpointKernel | CellKernel) -> Callable[
 
 
 def kernel_at_middles(kernel: Function | MidpointKernel | CellKernel) -> Callable[[FloatArray], Kernel]:
-    """Return a function from edges to a kernel on the middles of cells, for values that were rounded at random.
+    """Return a function that computes, for a grid's edges, the kernel at the midpoints of cells, for values that were
+    rounded at random.
 
     Args:
         kernel: A symmetric function of two values; a table (`CellKernel`) stays as it is.
@@ -445,7 +453,8 @@ def require_kernel(values: FloatArray) -> None:
 
 
 def _middle_distances(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return two matrices (cells, cells): the distance of the middles of two cells, and half the sum of their widths.
+    """Return, for each pair of cells, the distance of their midpoints, and half the sum of their widths, (cells, cells)
+    each.
 
     Args:
         edges: Edges of cells, in either form of `cell_endpoints`.

@@ -55,7 +55,8 @@ def as_numbers(name: str, given: ArrayLike) -> FloatArray:
 
 
 def linear_value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
-    """Return the curve at `t`: linear inside cells, 0 below the first edge, ``y[-1]`` from the last edge.
+    """Return the value of a cumulative curve at `t`: interpolated linearly inside cells, 0 below the first edge,
+    ``y[-1]`` from the last edge.
 
     Args:
         x: Increasing edges.
@@ -69,11 +70,12 @@ def linear_value_at(x: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
 
 
 def step_value_at(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray:
-    """Return the step function of declared values at `t`: its value at the largest declared value up to `t`, else 0.
+    """Return the value at `t` of a cumulative curve of declared values, which is a step function: its value at the
+    largest declared value up to `t`, else 0.
 
     Args:
         values: Increasing declared values, (cells,).
-        y: The curve below the cell of each and at the end, (cells + 1,).
+        y: The curve below each value's cell, and at the end, (cells + 1,).
         t: Positions; NaN gives NaN.
 
     >>> step_value_at(np.array([1.0, 2.0]), np.array([0.0, 0.5, 1.0]), [0.9, 1, 1.9, 2]).tolist()
@@ -85,9 +87,12 @@ def step_value_at(values: FloatArray, y: FloatArray, t: ArrayLike) -> FloatArray
 
 
 def inverse_at(x: FloatArray, y: FloatArray, p: ArrayLike) -> FloatArray:
-    """Return the smallest position where the curve reaches `p`: linear inside cells, the left end of flat stretches.
+    """Return the quantile of a cumulative curve: the smallest position where it reaches `p`, interpolated linearly
+    inside cells.
 
-    It is the last edge if the curve never reaches `p`.
+    At flat stretches it is the left end; if the curve never reaches `p`, the last edge.
+
+    `p` may have any shape, which the result has too.
 
     Args:
         x: Increasing edges.
@@ -115,6 +120,10 @@ def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
 
     They are ``max(value - c, 0)`` with a common c (Held, Wolfe and Crowder 1974). If noise has made many values
     negative, c is above zero: truncation at 0 alone would leave too large a sum.
+
+    Args:
+        values: Numbers, such as noisy counts, of any shape.
+        total: Required sum, above 0.
 
     Raises:
         ValueError: `total` is not above zero, or `values` is empty.
@@ -238,7 +247,11 @@ def auc(fpr: FloatArray, tpr: FloatArray) -> FloatArray:
 def auc_of_counts(positive: FloatArray, negative: FloatArray) -> FloatArray:
     """Return the probability that a positive record scores above a negative one, plus half the probability of a tie.
 
-    The input is unbiased counts (..., cells), which may be negative; no curve is formed and nothing is clipped.
+    Computed from unbiased counts, which may be negative, without forming a curve or clipping.
+
+    Args:
+        positive: Counts of positives by increasing score, (..., cells).
+        negative: Counts of negatives in the same cells, (..., cells).
 
     >>> float(auc_of_counts(np.array([0.0, 1.0, 3.0]), np.array([2.0, 0.0, 2.0])))
     0.6875
@@ -285,7 +298,11 @@ AREA_STEPS = 2**20
 
 
 def auc_of_steps(steps: int) -> float:
-    """Return the area under the ROC curve that was released in steps of ``2**-20``, clipped to [0, 1]."""
+    """Convert a released area under the ROC curve, an integer in steps of ``2**-20``, to a number, clipped to [0, 1].
+
+    Args:
+        steps: Released integer.
+    """
     return min(max(steps / AREA_STEPS, 0.0), 1.0)
 
 

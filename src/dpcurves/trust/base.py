@@ -89,8 +89,10 @@ class TrustModel(Planner, Protocol[Holder]):
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of the holders that `run` needs, in order. A session has one `Curator` and rejects models that need
-        others."""
+        """Types of the parties that hold records, in the order in which `run` takes them.
+
+        A session has one `Curator`, and rejects models that need others.
+        """
         ...
 
     def run(self, plan: Plan, holders: Sequence[Holder], allotment: Allotment, randomness: Randomness) -> Release:
@@ -129,7 +131,11 @@ class SupportsSteps(Protocol[Curve]):
     """Interface of questions: a generator of needs, each a workload with its fraction of the loss."""
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield each need, receive its answer, and return the curve. `setting` is the public loss and adjacency."""
+        """Yield each workload that the question needs, receive its answer, and return the question's curve.
+
+        Args:
+            setting: Public loss and adjacency of the question.
+        """
         ...
 
 
@@ -164,12 +170,17 @@ def run_conversation(
 
 
 def find_filter(question: object) -> str:
-    """Return the filter of a question's rows as an SQL condition; empty if the question has none and uses all rows."""
+    """Return the filter of a question's rows as an SQL condition; empty if the question has none and uses all rows.
+
+    Args:
+        question: Any question.
+    """
     return getattr(question, "where", None) or ""
 
 
 def _meet_need(need: Need, setting: Setting, trust: Planner, where: str) -> Generator[Step, Release, Any]:
-    """Yield the trust model's steps for one need, on the rows that pass the filter; return the strategy's answer.
+    """Answer one need of a question: yield the trust model's queries for it, on the rows that pass the filter, and
+    return the answer.
 
     Args:
         need: A workload and its fraction of the question's loss.

@@ -62,7 +62,7 @@ class CountedTable:
         return "CountedTable(hidden)"
 
     def tabulate(self, records: Records, query: Query) -> NDArray[Any]:
-        """SECRET: return the exact table of a query, from the stored counts if they are of its axes and records.
+        """SECRET: return the exact table of a query, from cached counts if these are of the query's axes and records.
 
         Args:
             records: The records.
@@ -81,8 +81,8 @@ class CountedTable:
         return self._table.copy()  # a mechanism may change its table
 
     def count_reasons(self, records: Records, query: Query) -> IntArray:
-        """SECRET: return the exact numbers of missing records by reason, from the stored ones if they are of the axes
-        and records.
+        """SECRET: return the exact numbers of missing records by reason, from cached counts if these are of the query's
+        axes and records.
 
         Args:
             records: The records.
@@ -94,9 +94,13 @@ class CountedTable:
         return self._reasons
 
     def _forget_other_cells(self, records: Records, axes: Sequence[object]) -> None:
-        """Forget stored counts unless they are of these axes and records.
+        """Drop the cached counts unless they are of these axes and records.
 
         Axes are compared by identity, because categories may be equal and count other values, as 1 and True.
+
+        Args:
+            records: The records of the next query.
+            axes: Axes of the next query.
         """
         is_same = self._records is records and len(self._axes) == len(axes) and all(map(is_, self._axes, axes))
         if not is_same:
@@ -145,7 +149,7 @@ class Central:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of the parties that hold records: one curator."""
+        """Types of the parties that hold records: a single curator, who sees all of them."""
         return (Curator,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
@@ -256,7 +260,7 @@ def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
     header = {SEEDED: seeded, PAID: paid}
     stored_header = memory.keep(header) if query == query.charged_query else memory.recall(list(header))
     if stored_header.keys() != header.keys():
-        raise InvalidArgument("memory", "the state of this request is lost; ask under a new request")
+        raise InvalidArgument("memory", "the stored noise of this request is lost; ask under a new request")
     if stored_header[PAID] != paid:
         raise InvalidArgument("memory", "this request paid for another query; ask under a new request")
     if stored_header[SEEDED] != seeded:

@@ -54,12 +54,12 @@ class RowFilter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """SQL name of the column that is true for the rows that pass."""
+        """SQL name of the truth column of a filter: true for the rows that pass."""
         return sql_name(self.position)
 
     @property
     def passes(self) -> str:
-        """SQL condition for a WHERE clause. Rows for which a conjunct is NULL do not pass."""
+        """SQL condition, for a WHERE clause, that selects the rows which pass the filter; NULL counts as false."""
         return " AND ".join(map(sql_name, self.conjuncts))
 
 
@@ -98,13 +98,18 @@ class DerivedSchema:
     """
 
     def __init__(self, columns: Sequence[Column]) -> None:
+        """Start with a table's own columns, to which derived columns will be added.
+
+        Args:
+            columns: Columns of the table.
+        """
         self.columns = columns
         self._first = len(columns) + 1
         self._derived: list[_Derived] = []
         self._positions: dict[tuple[str, str], int] = {}
 
     def add(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Add an expression unless it was added before, and return its column and its position.
+        """Add a derived column for an expression, unless it was added before; return the column and its position.
 
         Args:
             text: The expression.
@@ -126,7 +131,7 @@ class DerivedSchema:
         return self._derived[position - self._first].column, position
 
     def add_condition(self, where: str) -> int:
-        """Add the condition of a filter unless it was added before.
+        """Add a truth column for the condition of a filter, unless it was added before.
 
         Args:
             where: The condition, such as ``age >= 65``.
@@ -146,7 +151,7 @@ class DerivedSchema:
         return position
 
     def add_conjuncts(self, where: str) -> tuple[int, ...]:
-        """Add the operands of a filter's AND unless they were added before.
+        """Add a truth column for each conjunct (operand of AND) of a filter, unless it was added before.
 
         An engine may then evaluate each of them only on rows that pass the ones before.
 
@@ -169,8 +174,8 @@ class DerivedSchema:
         )
 
     def _parse(self, text: str, argument: str) -> Node:
-        """Return the tree of an expression, with literals as values of the types of columns that they are compared
-        with.
+        """Parse an expression, and convert its literals to values of the declared types of the columns that they are
+        compared with.
 
         Args:
             text: The expression.
@@ -183,11 +188,11 @@ class DerivedSchema:
         return _match_literals(parse_expression(text, argument), columns, argument)
 
     def _append(self, text: str, use: str, checked: Checked, names: Sequence[str]) -> int:
-        """Add a derived column, and return its position.
+        """Add a column that is computed from an expression, and return its position.
 
         Args:
             text: The expression.
-            use: Purpose, which tells uses of one text apart: a condition, a conjunct, or whether it must be numeric.
+            use: Purpose of the column: a condition, a conjunct, or a value (numeric or not); one text may have several.
             checked: The checked expression.
             names: Names of the columns that it reads.
         """
@@ -216,13 +221,13 @@ class DerivedSchema:
         return {name: kind for name, kind in columns.items() if kind is not None}
 
     def find_inputs(self, positions: Sequence[int]) -> list[int]:
-        """Return the positions of the table's own columns that some columns need.
+        """Return which of the table's own columns must be read to compute the given ones.
 
         Args:
-            positions: Positions of columns of the table, which need themselves, and of derived columns.
+            positions: Positions of columns of the table, which are read themselves, and of derived columns.
 
         Returns:
-            Increasing positions.
+            Increasing positions of the table's columns.
         """
         inputs: set[int] = set()
         for position in positions:
@@ -230,12 +235,16 @@ class DerivedSchema:
         return sorted(inputs)
 
     def find_derived(self, positions: Sequence[int]) -> list[tuple[int, Checked]]:
-        """Return the position and expression of each derived column among `positions`, without duplicates."""
+        """Return, for each derived column among `positions`, its position and expression, without duplicates.
+
+        Args:
+            positions: Positions of the table's own and of derived columns.
+        """
         derived = [position for position in dict.fromkeys(positions) if position >= self._first]
         return [(position, self._derived[position - self._first].checked) for position in derived]
 
     def describe_column(self, text: str, kind: ExpressionType) -> Column:
-        """Return a derived column, with the SQL by which DuckDB reads its values.
+        """Return the column that an expression defines, with the SQL by which DuckDB reads its values.
 
         Args:
             text: The expression, which is the column's name.
@@ -256,7 +265,8 @@ class DerivedColumns(DerivedSchema):
         self.source = source
 
     def scan(self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], *, whole: bool = False) -> str:
-        """Return a FROM clause that offers the columns at these positions.
+        """Return a FROM clause that reads the columns at these positions: the source's own, and derived ones computed
+        from them.
 
         Args:
             connection: Connection to DuckDB.
@@ -281,7 +291,8 @@ class DerivedColumns(DerivedSchema):
         return f"(SELECT {names} FROM {rows})"
 
     def _read_column(self, name: str, kind: ExpressionType, decoded: Sequence[int]) -> str:  # noqa: PLR0911
-        """Return SQL for the value of a source's column as an expression reads it; NULL if it is missing.
+        """Return SQL for the value of a source's column, converted to the type that an expression needs; NULL if it is
+        missing.
 
         Args:
             name: Name of the column.
@@ -323,12 +334,16 @@ ORDERS = frozenset({"lt", "le", "gt", "ge", "between"})
 
 
 def _match_literals(node: Node, columns: Mapping[str, Column], argument: str) -> Node:
-    """Return an expression in which each literal beside a column is a value of the declared type of the column.
+    """Replace literals in comparisons by the value that the declared type of the compared column has, e.g. a text by a
+    number.
 
     Args:
         node: The expression.
         columns: Columns of the table, by name.
         argument: Name of the user's argument, for messages.
+
+    Returns:
+        The changed expression.
 
     Raises:
         InvalidArgument: the type has no such value, so that every row would fail (or pass) the comparison.
@@ -350,11 +365,12 @@ def _match_literals(node: Node, columns: Mapping[str, Column], argument: str) ->
 
 
 def _match_literal(part: Node, column: Column, call: Call, argument: str) -> Node:
-    """Return a literal as a value of a column's declared type; other nodes unchanged.
+    """Convert a literal that is compared with a column to a value of the column's declared type; return other nodes
+    unchanged.
 
     Args:
-        part: An operand of the call.
-        column: The column beside it.
+        part: An operand of the comparison.
+        column: The column that it is compared with.
         call: The comparison.
         argument: Name of the user's argument, for messages.
 
@@ -382,7 +398,8 @@ def _match_literal(part: Node, column: Column, call: Call, argument: str) -> Nod
 
 
 def _suggest_prefix(prefix: str, column: Column) -> str:
-    """Return what to write instead of a prefix that no value of the declared type has.
+    """Return what a user could write instead of a prefix (in LIKE or starts_with) that no value of the declared type
+    has.
 
     Args:
         prefix: The prefix that a user typed.
@@ -402,14 +419,22 @@ UUID_LETTERS = "0123456789abcdef-"
 
 
 def _split_conjunction(checked: Checked) -> list[Checked]:
-    """Return conditions that are all true exactly where `checked` is true: the operands of nested ANDs."""
+    """Split a condition into its conjuncts, the operands of nested ANDs, which are all true exactly where it is true.
+
+    Args:
+        checked: The condition.
+    """
     if checked.function != "and":
         return [checked]
     return [condition for operand in checked.arguments for condition in _split_conjunction(operand)]
 
 
 def _expression_type(column: Column) -> ExpressionType | None:
-    """Return the type that a column has in expressions; None if expressions cannot read it."""
+    """Return the type that a column has in expressions; None if expressions cannot read it.
+
+    Args:
+        column: Column of the schema.
+    """
     if column.kind is ColumnKind.TIMES:
         kinds = {DATE: ExpressionType.DATE, MOMENT: ExpressionType.MOMENT}
         return kinds.get(column.time) if column.elapsed_time is not None else None
@@ -421,7 +446,7 @@ def _expression_type(column: Column) -> ExpressionType | None:
 
 
 def _describe_column(text: str, kind: ExpressionType) -> Column:
-    """Return a derived column, with the SQL by which DuckDB reads its values.
+    """Return the column that an expression defines, with the SQL by which DuckDB reads its values.
 
     Args:
         text: The expression, which is the column's name.

@@ -68,13 +68,16 @@ OPEN: weakref.WeakSet[DuckConnection] = weakref.WeakSet()
 
 
 def watch_progress() -> None:
-    """Make connections that are opened from now on report the progress of their query. It depends on time alone."""
+    """Make database connections that are opened from now on report the progress of their query, which depends on time
+    alone.
+    """
     WATCHED[:] = [True]
 
 
 def progress_fraction() -> float | None:
-    """Return the fraction, from 0 to 1, of the current query that is done, or None if it is unknown. It depends on time
-    alone.
+    """Return the fraction, from 0 to 1, of the current query that is done; None if it is unknown.
+
+    The fraction depends on time alone, not on records.
     """
     fractions = [engine.connection.query_progress() / 100 for engine in list(OPEN) if engine.close.alive]
     known = [fraction for fraction in fractions if fraction >= 0]
@@ -103,7 +106,12 @@ class DuckConnection:
 
 
 def _close_connection(connection: duckdb.DuckDBPyConnection, folder: ScratchFolder) -> None:
-    """Close a connection and delete its temporary folder."""
+    """Close a connection to DuckDB and delete its temporary folder, also at the end of the process.
+
+    Args:
+        connection: The connection.
+        folder: Folder of its temporary files.
+    """
     connection.close()
     folder.remove()
 
@@ -128,7 +136,8 @@ def double_literal(value: float) -> str:
 
 
 def slot_type(shape: Sequence[int]) -> str:
-    """Return the narrowest SQL type for the slots of a table. DuckDB counts a USMALLINT in an array.
+    """Return the narrowest SQL integer type that holds the cell numbers (slots) of a table; DuckDB counts a USMALLINT
+    in an array, fast.
 
     Args:
         shape: Number of slots along each axis.
@@ -140,7 +149,8 @@ def slot_type(shape: Sequence[int]) -> str:
 
 
 def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
-    """Return SQL for the slot of a number on a grid, or None if the grid has no formula and NumPy must find cells.
+    """Return SQL for the cell index of a number on a grid, by a formula; None if the grid has no formula, and NumPy
+    must find cells.
 
     No cast can fail, because values outside the grid reach none.
 
@@ -176,8 +186,10 @@ def grid_slot_sql(grid: Grid, value: str, slot: str) -> str | None:
 
 
 def _further_edges_slot_sql(even_grid: Grid, further_edges: Sequence[float], value: str, slot: str) -> str | None:
-    """Return SQL for the slot on a clipped linear grid plus the number of further edges at or below the value; None if
-    the linear grid has no formula.
+    """Return SQL for the cell index on a grid that is linear but for some further edges: the linear index plus the
+    further edges at or below the value.
+
+    None if the linear grid has no formula.
 
     Args:
         even_grid: The linear grid.
@@ -207,8 +219,8 @@ def _further_edges_slot_sql(even_grid: Grid, further_edges: Sequence[float], val
 
 
 def _inner_slot_sql(grid: Grid, formula: engines.Formula, value: str, slot: str) -> str:
-    """Return SQL for the cell of a value inside a linear grid, by the formula, corrected by a comparison with the edge
-    where needed.
+    """Return SQL for the cell index of a value inside a linear grid, by a formula, corrected by a comparison with the
+    edge where needed.
 
     Args:
         grid: A linear grid.
@@ -229,10 +241,11 @@ def _inner_slot_sql(grid: Grid, formula: engines.Formula, value: str, slot: str)
 
 
 def category_slot_sql(keys: Sequence[Sequence[str | float]], number: str, text: str, slot: str) -> str:
-    """Return SQL for the category of a value, given its number and text; NULL if no category matches.
+    """Return SQL for the index of the category that a value equals, given its number and text; NULL if no category
+    matches.
 
     Args:
-        keys: The texts or numbers that belong to each category, in order of slots.
+        keys: The texts or numbers that belong to each category, in order of the categories.
         number: SQL of the value as a number.
         text: SQL of the value as text.
         slot: SQL type of the result.
@@ -247,15 +260,28 @@ def category_slot_sql(keys: Sequence[Sequence[str | float]], number: str, text: 
 
 
 def _lookup_sql(keys: Sequence[tuple[Key, int]], value: str, literal: Callable[[Key], str], slot: str) -> list[str]:
-    """Return SQL for the slot of the key that a value equals (NULL if none does), in a list of one; an empty list
-    without keys. `value` is SQL of the value, `literal` writes a key as SQL, and `slot` is the SQL type of slots."""
+    """Return SQL that looks up a value among comparison keys and gives the index of its category, in a list of one.
+
+    NULL if no key equals the value; an empty list without keys.
+
+    Args:
+        keys: Comparison keys, each with the index of its category.
+        value: SQL of the value.
+        literal: Function that writes a key as an SQL literal.
+        slot: SQL type of the index.
+    """
     slot_list = ", ".join(f"{slot_number}::{slot}" for _, slot_number in keys)
     literals = ", ".join(literal(key) for key, _ in keys)
     return [f"list_extract([{slot_list}], list_position([{literals}], {value}))"] if keys else []
 
 
 def _text_literal(text: str) -> str:
-    """Return SQL for a text as columns show it: bytes outside of printable ASCII as hexadecimal codes."""
+    """Return the SQL literal of a text in the form in which columns show bytes: those outside of printable ASCII as
+    hexadecimal codes.
+
+    Args:
+        text: The text.
+    """
     return f"CAST(unhex('{text.encode('utf-8', 'backslashreplace').hex()}') AS VARCHAR)"
 
 
@@ -271,7 +297,10 @@ def used_rows_sql(
     *aggregates: tuple[str, str],
     passes: str = "",
 ) -> str:
-    """Return SQL for the columns at `places` of the used rows, with the parameters of `hmac_pads`.
+    """Return SQL that selects the used rows: at most `records` rows of each unit, chosen by a keyed hash, with the
+    columns at `places`.
+
+    The parameters are those of `hmac_pads`.
 
     The rows of a unit are ranked by HMAC-SHA256 of the whole row under the secret key of the data set, and the first
     `records` of them are used. Rows without a unit are one unit together.
@@ -308,7 +337,7 @@ def used_rows_sql(
 
 
 def value_sql(place: int, passes: str) -> str:
-    """Return SQL for the value at a position, or for NULL in rows that fail a filter.
+    """Return SQL for a column's value in used rows, which is NULL in rows that fail the filter.
 
     Args:
         place: Position of the column.
@@ -319,7 +348,15 @@ def value_sql(place: int, passes: str) -> str:
 
 
 def hmac_pads(key: bytes) -> dict[str, bytes]:
-    """Return the inner and the outer padded key of HMAC (Bellare, Canetti and Krawczyk 1996; RFC 2104)."""
+    """Return the inner and the outer padded key of HMAC, as SQL parameters (Bellare, Canetti and Krawczyk 1996; RFC
+    2104).
+
+    Args:
+        key: Secret key of the data set.
+
+    Returns:
+        The pads by parameter name, ``inner`` and ``outer``.
+    """
     block = 64  # bytes: block size of SHA-256
     key = (sha256(key).digest() if len(key) > block else key).ljust(block, b"\0")
     return {"inner": bytes(byte ^ 0x36 for byte in key), "outer": bytes(byte ^ 0x5C for byte in key)}
@@ -338,7 +375,7 @@ def unit_count_sql(rows: str, unit: Column, unit_place: int) -> str:
 
 
 def unit_sizes_sql(rows: str, unit: Column, unit_place: int, passes: str = "") -> str:
-    """Return SQL for the number of units by number of rows. Rows without a unit are one unit together.
+    """Return SQL that counts units by their number of rows. Rows without a unit identifier are one unit together.
 
     With a filter, whose condition is the column `passes`, rows that fail it are not counted; a unit may have none.
 
@@ -365,14 +402,21 @@ SUBSET_COLUMN = Column("subset", ColumnKind.NUMBERS, "subset", "NULL")
 
 
 def subset_key(key: bytes) -> bytes:
-    """Return the secret key of subsets. It reveals nothing about the key of used rows."""
+    """Derive the secret key that assigns units to random subsets from the key of the data set; neither reveals the
+    other.
+
+    Args:
+        key: Secret key of the data set.
+    """
     return sha256(PURPOSE + key).digest()
 
 
 def subsets_sql(  # noqa: PLR0917
     rows: str, unit: Unit, column: Column | None, unit_place: int, kept: Sequence[int], subsets: int
 ) -> str:
-    """Return SQL for the columns at `kept` and `subset`, with the parameters of `hmac_pads` of `subset_key`.
+    """Return SQL that assigns each row to a random subset of units by a keyed hash, with the columns at `kept`.
+
+    The parameters are `hmac_pads` of `subset_key`; the subset is the column ``subset``.
 
     Formal guarantees: the subset of a row is a function of the key and of its unit. If each record is a unit, its name
     is the row itself with a number among equal rows: 1, 2, ..., in any order, because they are equal. A further row
@@ -400,7 +444,8 @@ def subsets_sql(  # noqa: PLR0917
 
 
 def _subset_sql(name: str, subsets: int) -> str:
-    """Return SQL for the subset by HMAC-SHA256: sixty bits of the digest, modulo the number of subsets.
+    """Return SQL that assigns a unit to a subset by HMAC-SHA256: sixty bits of the digest, modulo the number of
+    subsets.
 
     Args:
         name: SQL name of the column of units, as bytes.
@@ -414,7 +459,7 @@ def _subset_sql(name: str, subsets: int) -> str:
 
 
 def assign_subsets(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArray:
-    """Return the subset of each unit by the HMAC-SHA256 of its name.
+    """Assign each unit to a random subset by HMAC-SHA256 of its name, in Python; return the subsets, (units,).
 
     Args:
         names: Names of the units. SECRET.
@@ -433,17 +478,17 @@ def assign_subsets(names: Iterable[bytes], key: bytes, subsets: int) -> FloatArr
 
 
 def _slot_cells(bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> engines.SlotCells:
-    """Return the cells of a table; columns with SQL for the slot hold slots, the others numbers.
+    """Return the object that finds cells of a table from batches, in which axes have cell indices (slots) or numbers.
 
     Args:
         bound: Axes of the query, matched to columns of the data.
-        slots: SQL of each axis's slot; None: NumPy finds it from numbers.
+        slots: SQL of each axis's index; None: the batches have numbers, for which NumPy finds the cell.
     """
     return engines.SlotCells([bound_axis.axis for bound_axis in bound], [slot is not None for slot in slots])
 
 
 def _slots_sql(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
-    """Return SQL for the slot on each axis, from its number and text; None where only NumPy can find it.
+    """Return SQL for the cell index along each axis, from its number and text; None where only NumPy can find the cell.
 
     Args:
         bound: Axes of the query, each with its column of the schema.
@@ -461,12 +506,12 @@ def _slots_sql(bound: Sequence[engines.BoundAxis]) -> list[str | None]:
 
 
 def _category_slot_sql(bound: engines.BoundAxis, number: int, slot: str) -> str:
-    """Return SQL for the index (slot) of the category that a value equals. The last selected category counts all other
+    """Return SQL for the index of the category that a value equals; the last of selected categories counts all other
     values.
 
     Args:
         bound: Axis of categories, bound to its column.
-        number: Number of the axis, which is part of the columns' names.
+        number: Number of the axis, which is part of the names of its SQL columns.
         slot: SQL type of the index.
     """
     keys = engines.category_keys(bound)
@@ -479,14 +524,14 @@ def _category_slot_sql(bound: engines.BoundAxis, number: int, slot: str) -> str:
 
 
 def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
-    """Return SQL for the reason why a row is missing on any axis; NULL if it is not missing.
+    """Return SQL for the reason why a row is missing on any axis (`MissingReason`); NULL if it is not missing.
 
     Formal guarantees: a row has a reason if and only if it is counted as missing, and then exactly one: its line's
     fault, else the reason on the first axis that it is missing on.
 
     Args:
         bound: Axes with their columns.
-        columns: Position from which on columns are derived by expressions.
+        columns: Number of the source's own columns; higher positions are derived by expressions.
     """
     slots = _slots_sql(bound)
     is_missing = [
@@ -512,7 +557,7 @@ def missing_reason_sql(bound: Sequence[engines.BoundAxis], columns: int) -> str:
 
 
 def _has_value(kind: ColumnKind, number: int) -> str:
-    """Return SQL that is true for a value that is not missing; text of any column is a value.
+    """Return the SQL condition that a column's value is not missing; any text counts as a value.
 
     Args:
         kind: Kind of the column in the schema.
@@ -522,7 +567,9 @@ def _has_value(kind: ColumnKind, number: int) -> str:
 
 
 def names_sql(read: str, column: Column, *, each_record: bool) -> str:
-    """Return SQL for each value of the first axis with its number of units.
+    """Return SQL that lists each value of a column with its number of units, for partition selection.
+
+    A value is given as a number if `value_names` names it by one, else as text, unless it is too long.
 
     A value is given as its number if `value_names` names it by that, else as the text that columns show, unless it is
     too long.
@@ -546,9 +593,12 @@ LONGEST_SHOWN = len(r"\xFF")
 
 
 def decode_shown_name(shown: str) -> str | None:
-    """Return the name behind a shown text, whose non-ASCII bytes are hexadecimal codes.
+    """Decode the name of a category as DuckDB shows bytes, with hexadecimal codes for those that are not ASCII.
 
-    None if the bytes are not UTF-8, or more than `LONGEST_CATEGORY`.
+    None if they are not UTF-8, or more than `LONGEST_CATEGORY`.
+
+    Args:
+        shown: Text that DuckDB returned.
 
     >>> decode_shown_name(r"n\xc3\xa9"), decode_shown_name(r"\xff")
     ('né', None)
@@ -559,7 +609,11 @@ def decode_shown_name(shown: str) -> str | None:
 
 
 def decode_name(name: bytes) -> str | None:
-    """Decode a name from UTF-8; None if the bytes are invalid or more than `LONGEST_CATEGORY`."""
+    """Decode a name from UTF-8; None if the bytes are invalid or more than `LONGEST_CATEGORY`.
+
+    Args:
+        name: Bytes of the name.
+    """
     if len(name) > LONGEST_CATEGORY:
         return None
     with suppress(UnicodeDecodeError):
@@ -568,7 +622,7 @@ def decode_name(name: bytes) -> str | None:
 
 
 def _read_sql(rows: str, bound: Sequence[engines.BoundAxis], *extra: str) -> str:
-    """Return SQL for the number and the text of each axis, and for extra expressions.
+    """Return a SELECT statement of the number and the text of each axis's column, and of extra expressions.
 
     Args:
         rows: FROM clause.
@@ -587,8 +641,8 @@ def _read_sql(rows: str, bound: Sequence[engines.BoundAxis], *extra: str) -> str
 
 
 def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
-    """Return SQL for the index of the cell (slot) of a number on any grid, by a search among the edges; NULL if the
-    number is missing.
+    """Return SQL for the cell index of a number on any grid, by binary search among the edges; NULL if the number is
+    missing.
 
     Args:
         grid: Public cells.
@@ -606,11 +660,11 @@ def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
     edges = grid.edges.tolist()
 
     def search(first: int, last: int) -> str:
-        """Return SQL for the cell, known to be one of these.
+        """Return SQL that finds the cell of a number in a range of cells, by nested comparisons with edges.
 
         Args:
-            first: First slot that the value may be in.
-            last: Last slot that it may be in.
+            first: First cell of the range.
+            last: Last cell of the range.
         """
         if first == last:
             return f"{first}::{slot}"
@@ -628,7 +682,10 @@ def _edges_slot_sql(grid: Grid, number: str, slot: str) -> str:
 
 
 def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
-    """Return SQL for the cell of a row of `read_rows_sql`, the last axis fastest; NULL if it is missing on any axis.
+    """Return SQL for the number of the cell that a row lies in, the last axis fastest; NULL if the row is missing on
+    any axis.
+
+    The SQL reads rows of `read_rows_sql`.
 
     Args:
         bound: Axes of the query, each with its column of the schema.
@@ -647,7 +704,8 @@ def cell_sql(bound: Sequence[engines.BoundAxis]) -> str:
 
 
 def read_rows_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> str:
-    """Return SQL for the rows with the number and the text of each axis, and an extra expression.
+    """Return a SELECT statement of all rows, with the number and the text of each axis's column, and an extra
+    expression.
 
     Args:
         rows: FROM clause of the rows.
@@ -658,11 +716,11 @@ def read_rows_sql(rows: str, bound: Sequence[engines.BoundAxis], extra: str) -> 
 
 
 def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) -> str:
-    """Return SQL for the cell number of a row from its slots, the last axis fastest.
+    """Return SQL that combines a row's indices along the axes into the number of its cell, the last axis fastest.
 
     Args:
         bound: Axes of the query, each with its column of the schema.
-        slots: SQL for the slot on each axis.
+        slots: SQL for the index along each axis.
     """
     sizes = [bound_axis.axis.slots for bound_axis in bound]
     integer_type = slot_type(sizes)
@@ -676,7 +734,7 @@ def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) ->
 def _read_numbers(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis]
 ) -> Iterator[Sequence[FloatArray]]:
-    """Yield batches of rows: numbers for columns on a grid, indices of categories (slots) for others; NaN: missing.
+    """Yield rows in batches: numbers for columns on a grid, indices of categories for others; NaN: missing.
 
     Args:
         connection: DuckDB connection.
@@ -696,7 +754,8 @@ def _read_numbers(
 def _read_batches(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]
 ) -> Iterator[list[FloatArray]]:
-    """Yield each axis of batches of rows: the slots, or the numbers where there is no SQL; NaN: missing.
+    """Yield rows in batches, one array per axis: cell numbers (slots), or the numbers themselves where SQL cannot find
+    the cell; NaN: missing.
 
     Args:
         connection: DuckDB connection.
@@ -728,6 +787,13 @@ class DuckEngine:
     moment: int | None = None
 
     def __init__(self, source: Source, unit: Unit, key: bytes) -> None:
+        """Open a connection to DuckDB in which the rows of a source can be counted; no row is read.
+
+        Args:
+            source: Rows, with their schema.
+            unit: Privacy unit and contribution bound.
+            key: Secret key of the data set, which chooses the used rows of each unit.
+        """
         self._source = source
         self._unit = unit
         self._key = key
@@ -744,7 +810,7 @@ class DuckEngine:
         return self._source.columns
 
     def derive(self, text: str, is_numeric: bool, argument: str) -> tuple[Column, int]:
-        """Return the column that an expression defines, and its place among the source's and the derived columns.
+        """Return the derived column that an expression defines, and its position behind the source's columns.
 
         Args:
             text: The expression as text.
@@ -786,7 +852,7 @@ class DuckEngine:
             self._wanted.add(self._source.line_place)
 
     def counts(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis.
+        """SENSITIVE: return the exact number of used rows in each cell, followed by those missing on any axis.
 
         Args:
             bound: Axes of the query, bound to their columns.
@@ -808,7 +874,8 @@ class DuckEngine:
         return counts
 
     def _count_rows(self, rows: str, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of rows per cell: in SQL if every axis has SQL, else in NumPy.
+        """SENSITIVE: return the exact number of rows in each cell: counted in SQL if it can find all cells, else in
+        NumPy.
 
         Args:
             rows: FROM clause of the rows.
@@ -835,7 +902,7 @@ class DuckEngine:
         return tally.counts
 
     def missing_reasons(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows missing on any axis, by `MissingReason`.
+        """SENSITIVE: return the exact number of used rows that are missing on any axis, by reason (`MissingReason`).
 
         Args:
             bound: Axes of the query, bound to their columns.
@@ -855,7 +922,9 @@ class DuckEngine:
         return counts
 
     def sums(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
+        """SENSITIVE: return, for each cell, the exact sum of the values' offsets on the last axis, followed by 0.
+
+        A value's offset is its distance from the middle of its cell, in steps (`Grid.offset_of`).
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
@@ -867,7 +936,10 @@ class DuckEngine:
         return self._sums(bound, engines.offset_amounts(half))
 
     def squares(self, bound: Sequence[engines.BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
+        """SENSITIVE: return, for each cell, the exact sum of ``2 * offset**2 - half**2`` on the last axis, followed by
+        0.
+
+        A value's offset is its distance from the middle of its cell, in steps (`Grid.offset_of`).
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
@@ -879,7 +951,7 @@ class DuckEngine:
         return self._sums(bound, engines.squared_offset_amounts(half))
 
     def _sums(self, bound: Sequence[engines.BoundAxis], amounts: engines.Amounts) -> list[int]:
-        """SENSITIVE: return the exact sum of these amounts per cell, followed by 0.
+        """SENSITIVE: return the exact sum of each row's amount per cell, followed by 0.
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
@@ -892,8 +964,8 @@ class DuckEngine:
         return self._tally(engines.CellSums(_slot_cells(bound, slots), amounts), bound, slots).totals
 
     def prefixes(self, bound: Sequence[engines.BoundAxis], lengths: Sequence[int]) -> list[int]:
-        """SENSITIVE: return the exact number of used rows in the first slots, for each length in `lengths`, followed by
-        the missing rows.
+        """SENSITIVE: return the exact number of used rows in prefixes (the first cells) of a table, for each length,
+        then of missing rows.
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
@@ -909,19 +981,20 @@ class DuckEngine:
         return self._tally(tally, bound, slots).totals
 
     def _tally(self, tally: Tally, bound: Sequence[engines.BoundAxis], slots: Sequence[str | None]) -> Tally:
-        """SENSITIVE: add all batches of used rows to `tally` and return it.
+        """SENSITIVE: add all batches of used rows to a tally (running counts or sums per cell), and return it.
 
         Args:
-            tally: Tally that counts batches.
+            tally: Counts or sums, which are changed.
             bound: Axes of the query, matched to columns of the data.
-            slots: SQL of each axis's slot; None: the tally finds it from numbers.
+            slots: SQL of each axis's cell index; None: the tally finds the cell from numbers.
         """
         for columns in _read_batches(self._engine.connection, self._used_rows(bound), bound, slots):
             tally.add(columns)
         return tally
 
     def numbers(self, bound: Sequence[engines.BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of used rows: numbers for columns on a grid, slots for categories; NaN: missing.
+        """SENSITIVE: yield the used rows in batches: numbers for columns on a grid, indices of categories for others;
+        NaN: missing.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -932,7 +1005,8 @@ class DuckEngine:
         return _read_numbers(self._engine.connection, self._used_rows(bound), bound)
 
     def in_subsets(self, bound: Sequence[engines.BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of used rows as `numbers` does, followed by the subset of each row's unit.
+        """SENSITIVE: yield used rows in batches as `numbers` does, followed by the random subset of units that each row
+        belongs to.
 
         Args:
             bound: Axes of the query, bound to their columns.
@@ -959,7 +1033,8 @@ class DuckEngine:
         engine.execute(f"DROP TABLE {PARTED}")
 
     def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
+        """SENSITIVE: return the number of the cell that each used row lies in; the number of cells for rows missing on
+        any axis.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -974,7 +1049,7 @@ class DuckEngine:
         return np.concatenate([np.empty(0, dtype=np.int64), *batches])
 
     def units(self) -> int:
-        """SENSITIVE: return the exact number of units, or of rows if each record is a unit."""
+        """SENSITIVE: return the exact number of units, which is the number of rows if each record is a unit."""
         engine = self._engine.connection
         source = self._source
         if self._unit == EACH_RECORD:
@@ -989,7 +1064,7 @@ class DuckEngine:
         return int(row[0])
 
     def unit_sizes(self) -> dict[int, int]:
-        """SENSITIVE: return the exact number of units by number of rows.
+        """SENSITIVE: return the exact number of units by their number of rows.
 
         Returns:
             Number of units by number of rows that pass the filter; with a filter, units without a passing row have 0
@@ -1002,8 +1077,10 @@ class DuckEngine:
         return {int(rows): int(units) for rows, units in self._engine.connection.execute(query).fetchall()}
 
     def sized_units(self, bound: engines.BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact counts of units, (size classes, slots): by number of rows in doubling classes,
-        and by the cell of one row, the unit's first in the secret ranking.
+        """SENSITIVE: return the exact number of units by number of rows, in doubling classes, and by the cell of one of
+        their rows.
+
+        The row is the unit's first in a secret ranking. The shape is (size classes, cells).
 
         Args:
             bound: Axis of the cells, bound to its column.
@@ -1024,13 +1101,13 @@ class DuckEngine:
         return counts
 
     def names(self, bound: engines.BoundAxis) -> dict[str, int]:
-        """SENSITIVE: return the exact number of units with each name of a column.
+        """SENSITIVE: return the exact number of units that have each name in a column of categories.
 
         Args:
             bound: Column of categories.
 
         Returns:
-            Units by name; missing values are left out.
+            Units by name; missing values are omitted.
         """
         engine = self._engine.connection
         if self._unit == EACH_RECORD:
@@ -1052,7 +1129,8 @@ class DuckEngine:
         self._engine.close()
 
     def _used_rows(self, bound: Sequence[engines.BoundAxis], *extra_positions: int) -> str:
-        """SENSITIVE: return a FROM clause of the used rows, with the columns of the axes and of these positions.
+        """SENSITIVE: return a FROM clause of the used rows (those within the contribution bound), with the columns of
+        the axes and further ones.
 
         Args:
             bound: Axes of the query, bound to their columns.
@@ -1068,7 +1146,8 @@ class DuckEngine:
         return self._used
 
     def _store_used_rows(self, positions: Sequence[int]) -> None:
-        """Store the used rows in a temporary table. Stored again with further columns, they are the same rows.
+        """Store the used rows of each unit in a temporary table, so that they are chosen once; storing more columns
+        keeps the same rows.
 
         Args:
             positions: Positions of the columns that are stored.
@@ -1087,7 +1166,7 @@ class DuckEngine:
 
     @property
     def _filter_positions(self) -> tuple[int, ...]:
-        """Return the position of the filter's condition, if there is a filter.
+        """Positions of the columns that the filter adds: the one of its condition, or none without a filter.
 
         Returns:
             One position, or none.
@@ -1095,8 +1174,8 @@ class DuckEngine:
         return () if self._filter is None else (self._filter.position,)
 
     def _scan(self, positions: Sequence[int], *, whole: bool = False, keeps_failing_rows: bool | None = None) -> str:
-        """Return a FROM clause of all rows if each record is a unit: rows that fail the filter have no values, or are
-        left out; None: as the filter says.
+        """Return a FROM clause of all rows, for units of one record; rows that fail the filter are omitted or have no
+        values.
 
         Args:
             positions: Positions of the columns to read.
@@ -1117,8 +1196,9 @@ class DuckEngine:
         return f"(SELECT {names}{extra} FROM {rows} WHERE {row_filter.passes})"
 
     def _scan_with_condition(self, positions: Sequence[int]) -> tuple[str, str]:
-        """Return a FROM clause of whole rows, and the column of the condition by which they are ranked; empty without a
-        filter, or if rows that fail it are left out.
+        """Return a FROM clause of whole rows for ranking them, and the name of the filter's truth column.
+
+        The name is empty without a filter, or if rows that fail it are omitted.
 
         Args:
             positions: Positions of the columns to read.

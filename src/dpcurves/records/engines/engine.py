@@ -60,7 +60,7 @@ class BoundAxis(NamedTuple):
 
 
 def table_size(bound: Sequence[BoundAxis]) -> int:
-    """Return the number of cells of a table of these axes; 1 without axes.
+    """Return the number of cells of a table with these axes, the product over axes; 1 without axes.
 
     Args:
         bound: Axes of the query, each with its column of the schema.
@@ -69,7 +69,10 @@ def table_size(bound: Sequence[BoundAxis]) -> int:
 
 
 def require_grid(axis: Axis | Categories) -> Grid:
-    """Return the grid of an axis.
+    """Return the grid of an axis, which must be a column of numbers.
+
+    Args:
+        axis: Axis of a query.
 
     Raises:
         TypeError: the axis has categories.
@@ -86,19 +89,20 @@ class CountingEngine(Protocol):
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Return the columns of the schema, with the way to read them."""
+        """Columns of the schema, with the SQL that reads their numbers and texts."""
 
     @property
     def failure(self) -> str:
-        """Return the error message that replaces the engine's own, which may quote a record."""
+        """Error message that replaces the engine's own messages, which may quote a record."""
 
     @property
     def moment(self) -> int | None:
-        """Return a number that identifies the state of the counted data, or None if the engine cannot distinguish
-        states."""
+        """Number that identifies the snapshot of the data that is counted; None if the engine cannot distinguish
+        states.
+        """
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
-        """Do everything that may fail before the charge, and note the columns that will be counted.
+        """Do everything that may fail before the charge, and remember which columns the query will count.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -108,7 +112,8 @@ class CountingEngine(Protocol):
         """
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """Return the rows per cell, the last axis fastest, followed by the rows missing on any axis.
+        """Return the exact number of used rows in each cell, the last axis fastest, followed by those missing on any
+        axis.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -118,7 +123,9 @@ class CountingEngine(Protocol):
         """
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """Return the sum of `Grid.offset_of` on the last axis per cell, followed by 0. The last axis has a grid.
+        """Return, for each cell, the exact sum of the values' offsets on the last axis, for means, followed by 0.
+
+        A value's offset is its distance from the middle of its cell, in steps (`Grid.offset_of`).
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -129,7 +136,9 @@ class CountingEngine(Protocol):
         """
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """Return the sum of ``2 * offset**2 - half**2`` of those offsets per cell, followed by 0.
+        """Return, for each cell, the exact sum of ``2 * offset**2 - half**2``, for variances, followed by 0.
+
+        A value's offset is its distance from the middle of its cell on the last axis, in steps (`Grid.offset_of`).
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
@@ -140,7 +149,7 @@ class CountingEngine(Protocol):
         """
 
     def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
-        """Return the rows in the first slots of the table, for each length in `lengths`, followed by the missing
+        """Return the number of used rows in prefixes (the first cells) of a table, for each length, then of missing
         rows.
 
         Args:
@@ -152,7 +161,8 @@ class CountingEngine(Protocol):
         """
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """Yield batches of rows: numbers for columns on a grid, slots for categories; NaN: missing.
+        """Yield the used rows in batches: numbers for columns on a grid, indices of categories for others; NaN:
+        missing.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -162,16 +172,16 @@ class CountingEngine(Protocol):
         """
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """Yield batches of rows as `numbers` does, one array per axis, and one more array with the number of the random
-        subset, below `subsets`, that each row's unit belongs to.
+        """Yield used rows in batches as `numbers` does, with one more array: the random subset of units that each row
+        belongs to.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
-            subsets: Number of subsets, at least 1.
+            subsets: Number of random subsets of the units, at least 1.
         """
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """Return the cell of each row. A row that is missing on any axis is one past the last cell.
+        """Return the number of the cell that each used row lies in; the number of cells for rows missing on any axis.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -181,7 +191,7 @@ class CountingEngine(Protocol):
         """
 
     def units(self) -> int:
-        """Return the number of units. Rows without a unit are one unit together."""
+        """Return the exact number of units. Rows without a unit identifier are one unit together."""
 
     def close(self) -> None:
         """Close the connection and delete temporary data."""
@@ -197,16 +207,16 @@ class EngineTable(ABC):
     @property
     @abstractmethod
     def engine(self) -> str:
-        """Return the engine's name for privacy statements."""
+        """Name of the database engine, for privacy statements."""
 
     @property
     def version(self) -> int | None:
-        """Return the version of the table that is read, also after later writes; None: the current version."""
+        """Version of the table that is read, even after later writes; None: the current version."""
         return None
 
     @abstractmethod
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect and read the schema, but no row.
+        """Connect to the database and return an engine that can count the table's rows; only the schema is read.
 
         Args:
             unit: Privacy unit with its contribution bound.
@@ -219,6 +229,10 @@ class EngineTable(ABC):
 
 def table_from_url(url: str, table: str) -> EngineTable:
     """Return the table on the server that a URL names.
+
+    Args:
+        url: URL of the database server; its scheme selects the installed engine.
+        table: Name of the table.
 
     Raises:
         MissingPackage: no installed package opens URLs of this scheme.
@@ -246,14 +260,22 @@ Amounts = Callable[[Grid, FloatArray], IntArray]
 
 
 def offset_amounts(half: int) -> Amounts:
-    """Return the function that gives each value its distance from the middle of its cell, in steps, from ``-half`` to
-    `half`.
+    """Return the function that gives each value's offset from the middle of its cell, in steps from ``-half`` to
+    `half`, to be summed per cell.
+
+    Args:
+        half: Half the number of steps of a cell, and the largest offset from its middle.
     """
     return lambda grid, values: grid.offset_of(values, half)
 
 
 def squared_offset_amounts(half: int) -> Amounts:
-    """Return the function that gives each value ``2 * offset**2 - half**2``, with the offset of `offset_amounts`."""
+    """Return the function that gives each value's centred squared offset, ``2 * offset**2 - half**2``, to be summed per
+    cell for variances.
+
+    Args:
+        half: Half the number of steps of a cell, and the largest offset from its middle.
+    """
     return lambda grid, values: 2 * grid.offset_of(values, half) ** 2 - half**2
 
 
@@ -272,7 +294,8 @@ class SlotCells:
         self.size = prod(axis.slots for axis in axes)
 
     def places(self, columns: Sequence[FloatArray]) -> IntArray:
-        """Return the cell of each row, the last axis fastest. A row missing on any axis is one past the last cell.
+        """Return the number of the cell that each row of a batch lies in; the number of cells for rows missing on any
+        axis.
 
         Args:
             columns: One array per axis, (rows,): numbers, or indices of categories; NaN for missing.
@@ -298,7 +321,7 @@ class CellCounts:
         self.counts = np.zeros(cells.size + 1, dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the rows of a batch to the counts of their cells.
+        """SENSITIVE: count each row of a batch in its cell.
 
         Args:
             columns: Values of the batch, one array per axis.
@@ -311,6 +334,12 @@ class CellSums:
     """Exact sums of the amounts that rows add to their cells. Raises `ValueError` if the last axis has no grid."""
 
     def __init__(self, cells: SlotCells, amounts: Amounts) -> None:
+        """Prepare to add up an amount per row in each cell, batch by batch.
+
+        Args:
+            cells: Finds the cell of each row.
+            amounts: Function of the grid and the values of the last axis that returns the amounts.
+        """
         last = cells.axes[-1]
         if not isinstance(last, Axis):
             raise InvalidArgument(
@@ -324,10 +353,10 @@ class CellSums:
         self._high, self._low = np.zeros((2, cells.size + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the amount of each row of a batch to its cell.
+        """SENSITIVE: add the amount of each row of a batch to the sum of its cell.
 
         Args:
-            columns: Values of the batch, one array per axis; the last are on the grid.
+            columns: Values of the batch, one array per axis; the last has numbers on the grid.
         """
         cell = self._cells.places(columns)
         amount = self._amounts(self._grid, columns[-1])
@@ -337,7 +366,7 @@ class CellSums:
 
     @property
     def totals(self) -> list[int]:
-        """Return the sums of all batches so far, the last axis fastest, followed by 0."""
+        """Sums of all batches so far, per cell with the last axis fastest, followed by 0."""
         halves = zip(self._high.tolist()[:-1], self._low.tolist()[:-1], strict=True)
         return [*((high << LOW_BITS) + low for high, low in halves), 0]
 
@@ -356,7 +385,7 @@ class CellAmounts:
         self._found = np.zeros(prod(query.shape) + 1, dtype=object)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the weighted amount of each row of a batch to its cell.
+        """SENSITIVE: add the weighted amount of each row of a batch to the sum of its cell.
 
         Args:
             columns: Values of the batch, one array per axis, followed by the weights.
@@ -367,7 +396,8 @@ class CellAmounts:
             self._add([column[rows] for column in values], self._query.weights.to_steps(weights[rows]))
 
     def _add(self, columns: Sequence[FloatArray], steps: IntArray) -> None:
-        """SENSITIVE: add rows whose weights are integer steps (-1: missing), few enough that sums fit 64 bits.
+        """SENSITIVE: add a part of a batch, with weights as integer steps (-1: missing), so few rows that sums fit 64
+        bits.
 
         Args:
             columns: Values of the rows, one array per axis.
@@ -391,7 +421,9 @@ class CellAmounts:
 
     @property
     def totals(self) -> list[int]:
-        """Return the sums of all batches so far, the last axis fastest, followed by the sum outside the cells."""
+        """Weighted sums of all batches so far, per cell with the last axis fastest, followed by the sum outside the
+        cells.
+        """
         return [int(total) for total in self._found]
 
 
@@ -404,6 +436,13 @@ class PrefixCounts:
     """
 
     def __init__(self, axes: Sequence[Axis | Categories], lengths: Sequence[int], slot_flags: Sequence[bool]) -> None:
+        """Prepare to count rows in prefixes of a table, batch by batch.
+
+        Args:
+            axes: Axes of the table; the last has a grid.
+            lengths: Lengths of the prefixes, in cells of the flattened table.
+            slot_flags: For each axis, whether batches hold cell indices instead of numbers.
+        """
         *first, last = axes
         grid = require_grid(last)
         self._rows = SlotCells(first, slot_flags[:-1])
@@ -415,10 +454,10 @@ class PrefixCounts:
         self._table = np.zeros((len(self._before) + 1, len(self._bounds) + 1), dtype=np.int64)
 
     def add(self, columns: Sequence[FloatArray]) -> None:
-        """SENSITIVE: add the rows of a batch to the counts between the requested bounds.
+        """SENSITIVE: add the rows of a batch to the counts between neighbouring prefix lengths.
 
         Args:
-            columns: Values of the batch, one array per axis; the last are on the grid.
+            columns: Values of the batch, one array per axis; the last has numbers on the grid.
         """
         *first, values = columns
         row = self._rows.places(first) if first else np.zeros(len(values), dtype=np.int64)
@@ -427,9 +466,7 @@ class PrefixCounts:
 
     @property
     def totals(self) -> list[int]:
-        """Return the counts of all batches so far, one for each length in the order of `lengths`, followed by the
-        missing rows.
-        """
+        """Counts of all batches so far: for each requested length the rows in the prefix, then the missing rows."""
         cumulative = np.cumsum(self._table, axis=1)
         counts = cumulative[self._before, self._entries].sum(axis=0)
         return [*counts.tolist(), int(self._table.sum() - cumulative[:-1, -2].sum())]
@@ -457,10 +494,14 @@ class Formula(NamedTuple):
 
 
 def find_formula(grid: Grid) -> Formula | None:
-    """Return the formula for the cells of a linear grid, or None if doubles compute no formula well enough.
+    """Return the arithmetic formula that finds the cell of a number on a linear grid; None if rounding of doubles makes
+    every formula wrong.
 
     The formula is monotone in x. So it is right for every x if it is right at every edge and at the last double below
     every edge. The edges are public, and all are checked here.
+
+    Args:
+        grid: A linear grid.
 
     >>> find_formula(Grid(0, 1, cells=4))
     Formula(scale=4.0, shift=0.0, needs_correction=False)
@@ -512,7 +553,8 @@ def find_even_grid(
 
 
 def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[np.int64]) -> Formula | None:
-    """Return a formula for the cells of a grid that is right for the given doubles; None if no formula is right.
+    """Return the formula for the cell of a number on a linear grid if it is right for the given doubles; None if no
+    formula is.
 
     Args:
         grid: A linear grid.
@@ -533,7 +575,7 @@ def fit_formula(grid: Grid, first: FloatArray, last: FloatArray, cells: NDArray[
 
 
 def are_floors_within(numbers: NDArray[np.float64], lower: NDArray[np.int64], upper: NDArray[np.int64]) -> bool:
-    """Return True if the floor of each number lies from `lower` to `upper`.
+    """Return True if the floor of each number lies from `lower` to `upper`, to check a formula for cell indices.
 
     Args:
         numbers: Finite numbers.
@@ -545,7 +587,9 @@ def are_floors_within(numbers: NDArray[np.float64], lower: NDArray[np.int64], up
 
 
 def category_keys(bound: BoundAxis) -> list[list[Key]]:
-    """Return the keys that find each category. The rest category of selected categories has none.
+    """Return the comparison keys of each category: the names or doubles of the column's values that belong to it.
+
+    The category of all other values has none.
 
     Args:
         bound: Axis of categories, bound to its column.
@@ -581,8 +625,11 @@ class Keys(NamedTuple):
 
     @classmethod
     def from_keys(cls, keys: Sequence[Sequence[Key]]) -> Keys:
-        """Return the comparison keys of all categories, texts and numbers apart, each with the slot of its category:
-        `keys` holds one sequence per category, in the order of slots.
+        """Collect the comparison keys of all categories, texts and numbers separately, each with the index of its
+        category.
+
+        Args:
+            keys: For each category, in order, the keys that mean it.
         """
         key_slots = [(key, slot) for slot, category_keys in enumerate(keys) for key in category_keys]
         texts = tuple((key, slot) for key, slot in key_slots if isinstance(key, str))
