@@ -14,6 +14,16 @@ for (const code of document.querySelectorAll("pre > code:has(.gp)")) {
   typed.querySelectorAll(".gp, .go").forEach((part) => part.remove());
   code.dataset.copy = typed.textContent.split("\n").filter((line) => line.trim()).join("\n");
 }
+// A table of three or more columns with long texts: on a phone its rows are cards, in which headings name the cells.
+const LONGEST_BESIDE_OTHERS = 40; // letters of a cell in a table whose columns stay side by side
+for (const table of document.querySelectorAll(".md-typeset table:not([class])")) {
+  const rows = [...table.tBodies[0].rows].map((row) => [...row.cells]);
+  const headings = [...table.tHead.rows[0].cells].map((heading) => heading.textContent.trim());
+  const isLong = (cell) => cell.textContent.length > LONGEST_BESIDE_OTHERS;
+  if (headings.length < 3 || table.closest(".sortable") || !rows.some((cells) => cells.slice(1).some(isLong))) continue;
+  table.dataset.cards = "";
+  for (const cells of rows) cells.slice(1).forEach((cell, place) => (cell.dataset.label = headings[place + 1]));
+}
 // Tables that can be sorted: a heading is a button, and sorts by its column, the other way round when it is pressed again.
 for (const table of document.querySelectorAll(".sortable table")) {
   const value = (row, place) => {

@@ -400,16 +400,71 @@ def test_a_table_is_sorted_by_its_headings(visit: Visit) -> None:
     assert visit.wrong == []
 
 
+PHONE = {"width": 390, "height": 844}
+SCROLLING = ".md-typeset__scrollwrap:not(:has([data-cards]))"
+CARDS = ".md-typeset table[data-cards]"
+WITHOUT_NAME = """tables => tables.flatMap(table => [...table.querySelectorAll("td:not(:first-child, :empty)")])
+    .filter(cell => getComputedStyle(cell, "::before").content !== JSON.stringify(cell.dataset.label)
+        || !cell.dataset.label).map(cell => cell.textContent)"""
+"""Cells that do not show the heading of their column."""
+SIDES = "element => { const box = element.getBoundingClientRect(); return [box.left, box.right]; }"
+
+
 def test_a_table_wider_than_a_phone_shows_by_a_shadow_that_more_of_it_can_be_scrolled_to(visit: Visit) -> None:
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    visit.see("unknown/")
-    table = visit.page.locator(".md-typeset__scrollwrap").first
+    visit.page.set_viewport_size(PHONE)
+    visit.see("audit/")
+    table = visit.page.locator(SCROLLING).first
     table.wait_for()
     assert table.evaluate("wrap => wrap.scrollWidth > wrap.clientWidth")
     attachments = "wrap => getComputedStyle(wrap).backgroundAttachment.split(', ')"
-    assert table.evaluate(attachments) == ["local", "local", "scroll", "scroll"]
+    assert table.evaluate(attachments)[:4] == ["local", "local", "scroll", "scroll"]
     no_ground = "rgba(0, 0, 0, 0)"  # a ground of the table would hide the shadows
     assert table.locator("table").evaluate("table => getComputedStyle(table).backgroundColor") == no_ground
+
+
+def test_a_line_of_code_longer_than_a_phone_is_wide_ends_in_a_shadow(visit: Visit) -> None:
+    visit.page.set_viewport_size(PHONE)
+    visit.see("first_curve/")
+    code = visit.page.locator("pre > code").first
+    assert code.evaluate("code => code.scrollWidth > code.clientWidth")
+    shadows = "code => getComputedStyle(code).backgroundAttachment.split(', ').slice(0, 4)"
+    assert code.evaluate(shadows) == ["local", "local", "scroll", "scroll"]
+
+
+def test_a_table_that_is_scrolled_on_a_phone_keeps_its_first_column_in_sight(visit: Visit) -> None:
+    visit.page.set_viewport_size(PHONE)
+    visit.see("audit/")
+    table = visit.page.locator(SCROLLING).first
+    table.wait_for()
+    table.evaluate("wrap => { wrap.scrollLeft = wrap.scrollWidth; }")
+    assert table.evaluate("wrap => wrap.scrollLeft") > 0
+    for cell in ("thead th:first-child", "tbody tr:last-child td:first-child"):
+        left, right = table.locator(cell).evaluate(SIDES)
+        assert 0 <= left < right <= PHONE["width"] * 0.5
+    visit.page.emulate_media(media="print")
+    assert table.locator("td").first.evaluate("cell => getComputedStyle(cell).position") == "static"
+    visit.page.emulate_media(media="screen")
+
+
+def test_rows_of_long_texts_are_cards_on_a_phone_and_a_table_elsewhere(visit: Visit) -> None:
+    for place in ("choose/", "audit/"):
+        visit.page.set_viewport_size(PHONE)
+        visit.see(place)
+        visit.page.locator(CARDS).first.wait_for()
+        assert visit.page.eval_on_selector_all(CARDS, WITHOUT_NAME) == []
+        overflow = "tables => tables.filter(table => table.getBoundingClientRect().right > innerWidth).length"
+        assert visit.page.eval_on_selector_all(CARDS, overflow) == 0
+        visit.page.set_viewport_size({"width": WIDTH, "height": 900})
+        assert (
+            visit.page.locator(f"{CARDS} td").first.evaluate("cell => getComputedStyle(cell).display") == "table-cell"
+        )
+        visit.page.set_viewport_size({"width": PHONE["width"], "height": 900})
+        visit.page.emulate_media(media="print")
+        assert (
+            visit.page.locator(f"{CARDS} td").first.evaluate("cell => getComputedStyle(cell).display") == "table-cell"
+        )
+        visit.page.emulate_media(media="screen")
+    assert visit.wrong == []
 
 
 def test_the_picture_of_shared_links_has_the_size_that_is_said(site: Path) -> None:

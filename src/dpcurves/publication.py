@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from datetime import date as date_type
 from hashlib import sha256
@@ -118,7 +119,8 @@ def publish(
             files. None: none is. JSON and plots always have all numbers with their intervals.
         about: TOML file with what results do not know and the entry needs: curators, region, intended use and more.
             ``dpcurves publish --about-template FILE`` writes one to fill in. None: the entry lacks these fields.
-        date: Date of the publication, as in ``"2026-11-29"``. None: today, in UTC.
+        date: Date of the publication, as in ``"2026-11-29"``. None: today, in UTC. The entry of the registry has it,
+            unless `about` states the first day of publication.
         language: Language of page, plots and texts: ``"en"``, ``"de"``, ``"fr"`` or ``"es"``; other than English needs
             the extra ``languages``. JSON, CSV and the registry's entry stay English. None: see `use_language`.
 
@@ -146,6 +148,7 @@ def publish(
     named_results = _name_results(results)
     published_on = _parse_date(date)
     facts = NOTHING_KNOWN if about is None else read_about(about)
+    facts = replace(facts, published=facts.published or published_on)
     files: dict[str, bytes] = {}
     summaries = []
     for name, result in named_results.items():

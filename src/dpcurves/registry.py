@@ -228,7 +228,7 @@ TEMPLATE = """\
 # authors = ["Name of who fills in this file"]
 # region = "Country or region that the data describe, or whose distribution applies"
 # intended_use = "What the results are meant for"
-# published = 2026-01-31  # the first day of publication
+# published = 2026-01-31  # the first day of publication; default: the date on the page
 
 # Optional.
 # sector = "Healthcare"  # Technology, Healthcare, Education, Government, Energy or Finance

@@ -475,33 +475,39 @@ def _multiply_loss(loss: Any, events: int) -> Any:
 
 
 def _write_steps(readings: Iterable[StepReading], shown: OutputOptions, plan: Plan) -> None:
-    """Write and show each step. Show a progress bar if steps go to a file only and have an end.
+    """Write and show each step, and name the states of noise alone: in the table of --live, or else at the end.
+
+    Show a progress bar if steps go to a file only and have an end.
 
     Args:
         readings: Readings of the steps, in order.
         shown: Options of file and terminal.
         plan: Plan of the stream, which has its number of steps.
     """
-    from .feed.reading import JsonLinesFile
+    from .feed.reading import JsonLinesFile, StatesOfNoise
 
     steps: int = getattr(plan.query, "time_steps", None) or 0
     has_progress = steps > 0 and shown.json is not None and not shown.live
     # seconds before the bar appears
     progress = show_late_progress_bar("steps", 2.0) if has_progress else nullcontext(None)
+    states_of_noise = StatesOfNoise(steps or None)
     with (
         nullcontext() if shown.json is None else JsonLinesFile(shown.json) as file,
         _open_live_display(shown) as live,
         progress as advance,
     ):
         for reading in _print_notes(readings, is_live=live is not None):
+            states_of_noise.add(reading)
             if file is not None:
                 file.write(reading)
             if advance is not None:
                 advance(reading.step + 1, steps)
             if live is not None:
-                live.update(_render_step(reading, plan.error))
+                live.update(_render_step(reading, plan.error, states_of_noise.describe()))
             elif file is None:
                 print_to_stdout("\n".join(json.dumps(line) for line in reading.to_dicts()))
+    if not shown.live and (note := states_of_noise.describe()):
+        print_to_stderr(note)
 
 
 def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[StepReading]:
@@ -539,13 +545,14 @@ def _open_live_display(shown: OutputOptions) -> Any:
     return Live(console=make_console(), refresh_per_second=4)
 
 
-def _render_step(reading: StepReading, error: float) -> Any:
+def _render_step(reading: StepReading, error: float, note: str) -> Any:
     """Return a table of the newest step for the terminal: its first states, windows and events, with uncounted tuples
     and drift below.
 
     Args:
         reading: Reading of the step.
         error: Standard deviation of the noise of a count.
+        note: Note on states whose counts so far may be noise alone; may be empty.
     """
     from rich.console import Group as RenderGroup
     from rich.table import Table
@@ -576,6 +583,7 @@ def _render_step(reading: StepReading, error: float) -> Any:
     footer = [f"and {hidden_count} more"] if hidden_count > 0 else []
     footer += [f"tuples where {reading.privacy.where}"] if reading.privacy.where else []
     uncounted = (f"{line['uncounted']} {_format_cell(line, 'total')}" for line in reading.uncounted.to_dicts())
+    footer += [note] if note else []
     footer += [f"not counted so far: {', '.join(uncounted)}", *reading.uncounted.notes.values()]
     for shift in reading.drift:
         drift_text = f"drift, {shift['drift']}: {shift['value']:.3g}, threshold {shift['threshold']:.3g}"

@@ -115,6 +115,21 @@ def test_live_shows_the_newest_step(run: Run, events: Path) -> None:
     assert "step 6" in done.stdout
 
 
+def test_states_that_may_be_noise_alone_are_named_beside_lines_and_in_the_live_table(run: Run, events: Path) -> None:
+    """Sixty tuples drown in noise at epsilon 1e-3; at 1e6 only the state without a tuple may be empty."""
+    note = "no count is higher than noise alone may give: each may be 0"
+    for price, states, expected in (("0.001", "a,b", note), ("1000000", "a,b", ""), ("1000000", "a,c", f"c: {note}")):
+        terms = [*TERMS[:5], states, *TERMS[6:-1], price, "--store", "sqlite://"]
+        plain = run("stream", events, *terms)
+        assert plain.exit_code == 0, plain.stderr
+        printed = [line for line in plain.stderr.splitlines() if "noise alone" in line]
+        assert [line.removeprefix("dpcurves: ") for line in printed] == ([expected] if expected else [])
+        live = run("stream", events, *terms, "--live")
+        shown = [line.strip() for line in live.stdout.splitlines() if "noise alone" in line]
+        assert shown[-1:] == ([expected] if expected else [])
+        assert "noise alone" not in live.stderr
+
+
 def test_a_plan_says_what_moves_windows_and_users_cost(run: Run) -> None:
     given = ("--start", "0", "--end", "3000", "--every", "300", "--epsilon", "0.1", "--window", "4")
     done = run("plan", "stream", "--states", "a,b", *given, "--user", "mac", "--tuples-per-user", "2")

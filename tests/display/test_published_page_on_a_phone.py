@@ -10,6 +10,7 @@ import pytest
 from browser import FLAGS, require_chromium
 
 import dpcurves as dp
+from dpcurves.display import BalanceReport, ChargeRow, render_report
 
 BROWSER = require_chromium()
 sync_api = importlib.import_module("playwright.sync_api")
@@ -48,4 +49,27 @@ def test_names_of_numbers_are_whole_words_and_wide_tables_have_a_shadow(tmp_path
         assert scroll.evaluate("box => box.scrollWidth > box.clientWidth")
         attachments = scroll.evaluate("box => getComputedStyle(box).backgroundAttachment.split(', ')")
         assert attachments == ["local", "local", "scroll", "scroll"]
+        browser.close()
+
+
+STAYS = """box => {
+    box.scrollLeft = box.scrollWidth;
+    const cell = box.querySelector("tbody tr > :first-child").getBoundingClientRect();
+    return [box.scrollLeft, cell.left, cell.right];
+}"""
+"""How far a box was scrolled, and where its first column then stands."""
+
+
+def test_the_first_column_of_an_account_stays_in_sight_when_it_is_scrolled(tmp_path: Path) -> None:
+    charge = ChargeRow("distribution of the length of stay by ward", "epsilon 0.125", "f3" * 16, "2026-11-30 18:46:07")
+    balance = BalanceReport("visits", "epsilon 2", "epsilon 0.125", "epsilon 1.875", [charge])
+    (tmp_path / "page.html").write_text(render_report("Results", "", [], [balance]), encoding="utf-8")
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=BROWSER, args=list(FLAGS))
+        page = browser.new_page(viewport={"width": 390, "height": 844})
+        page.goto((tmp_path / "page.html").as_uri())
+        scrolled, left, right = page.locator(".scroll").first.evaluate(STAYS)
+        assert scrolled > 0
+        assert 0 <= left < right <= 390 / 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
         browser.close()

@@ -11,7 +11,8 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import duckdb
 import numpy as np
@@ -24,7 +25,7 @@ from dpcurves.data import Axis
 from dpcurves.ledger import Ledger
 from dpcurves.models import NumericColumn, Power, Term
 from dpcurves_streams.feed import CsvFile, CsvLines, FollowedStream, JsonLines, JsonLinesTuples, Window, follow
-from dpcurves_streams.feed.reading import JsonLinesFile
+from dpcurves_streams.feed.reading import JsonLinesFile, StatesOfNoise, StepReading
 from dpcurves_streams.readings import AggregatedCounts, Counts, Groups, Jump, PrunedStates, Smoothing, Totals
 
 SURE = dp.PrivacyLoss.pure(10_000)
@@ -479,6 +480,26 @@ def test_a_picture_names_the_states_of_which_next_to_nothing_is_known() -> None:
     exact = list(followed(crowd + [{"ts": 1, "ap": "b"}] * 3000, Counts(STATES)))
     (note,) = (text.get_text() for text in dp.streams.plot(exact).texts)
     assert "noise alone" not in note
+
+
+@pytest.mark.parametrize("time_steps", [None, 50])
+def test_intervals_of_states_of_noise_miss_0_at_five_per_cent_together(time_steps: int | None) -> None:
+    """The fractions of 5 % of all steps add up to at most 5 %, and to 5 % where the stream has an end."""
+    asked = list[float]()
+
+    def interval(level: float) -> tuple[list[float], list[float]]:
+        if level == 0.95:
+            return [1.0, 1.0], [2.0, 2.0]
+        asked.append(1 - level)
+        return [0.0, 0.0], [3.0, 3.0]
+
+    states = StatesOfNoise(time_steps)
+    for step in range(1, 51):
+        numbers = SimpleNamespace(has_intervals=True, interval=interval, time_step=step)
+        states.add(cast(StepReading, SimpleNamespace(states=[{"ap": "a"}, {"ap": "b"}], reading=numbers, step=step)))
+    together = 2 * sum(asked)  # two states
+    assert together == pytest.approx(0.05) if time_steps else together < 0.05
+    assert states.mask.tolist() == [True, True]
 
 
 def test_a_file_has_each_step_once_however_often_it_is_written(tmp_path: Path) -> None:

@@ -203,14 +203,18 @@ def test_a_publication_has_an_entry_and_says_what_it_lacks(tmp_path: Path) -> No
     assert about.read_text() == TEMPLATE
     assert "exists; name a new file" in run("--about-template", about).stderr
     lacking = run(tmp_path / "a.json", "--out", out, "--about", about, "--title", "Waits")
-    assert "registry.yaml lacks 4 required facts" in " ".join(lacking.stdout.split())
-    assert yaml.safe_load((out / "registry.yaml").read_text())["deployment"]["basic"]["name"] == "Waits"
+    assert "registry.yaml lacks 3 required facts" in " ".join(lacking.stdout.split())
+    basic = yaml.safe_load((out / "registry.yaml").read_text())["deployment"]["basic"]
+    assert (basic["name"], f"Published on {basic['publication_date']}," in (out / "index.html").read_text()) == (
+        "Waits", True,
+    )  # fmt: skip
     about.write_text("curators = ['a']\nauthors = ['b']\nregion = 'c'\nintended_use = 'd'\npublished = 2026-01-31\n")
     whole = run(tmp_path / "a.json", "--out", out, "--about", about, "--title", "Waits")
     assert (whole.exit_code, "lacks" in whole.stdout) == (0, False)
     entry = yaml.safe_load((out / "registry.yaml").read_text())
     assert check_entry(entry) == []
     assert (entry["url_slug"], entry["status"]) == ("waits-2026", "Draft")
+    assert entry["deployment"]["basic"]["publication_date"] == "2026-01-31"  # the file has the last word
     assert "registry.yaml" in (out / "SHA256SUMS").read_text()
     about.write_text("curator = 'a'")
     assert run(tmp_path / "a.json", "--out", out, "--about", about).exit_code == 2

@@ -169,7 +169,7 @@ header p{max-width:46rem}
  linear-gradient(to right,var(--ground) 1.5rem,transparent 3rem) local,
  linear-gradient(to left,var(--ground) 1.5rem,transparent 3rem) local,
  linear-gradient(to right,var(--line),transparent .8rem),linear-gradient(to left,var(--line),transparent .8rem)}
-.numbers th:first-child,.numbers td:first-child{position:sticky;left:0;max-width:45vw;background:var(--ground)}
+:is(.numbers,.account) :is(th,td):first-child{position:sticky;left:0;max-width:45vw;background:var(--ground)}
 .account{border-collapse:collapse;width:100%;font-size:.93rem}
 .budget{margin:1.25rem 0 .35rem;font-size:1rem}
 .budget span{font-weight:400;color:var(--soft)}

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 KINDS = ("uncounted", "drift")
 """Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift."""
 NOISE_ALONE = "no count is higher than noise alone may give: each may be 0"
-"""Note of a picture on a state of which next to nothing is known."""
+"""Note on a state of which next to nothing is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,6 +118,63 @@ class StepReading:
         lines += [{**head, **line, **tail} for line in self.uncounted.to_dicts()]
         lines += [{**head, **line, **tail} for line in self.drift]
         return lines
+
+
+class StatesOfNoise:
+    """The states of a stream none of whose counts, or sums over a window, is so far higher than noise alone may give.
+
+    At 95 % for all intervals together, each interval of such a state includes 0. By Bonferroni's inequality the level
+    of each is 1 - 0.05 / (states * steps). In a stream without an end, steps 2**b to 2**(b + 1) - 1 have
+    1 / ((b + 1) * (b + 2)) of the 0.05 together, because these fractions add up to 1.
+
+    Args:
+        time_steps: Number of all steps that will be added; None: the stream has no end.
+        window: Width of the window in steps; None: counts, or running totals.
+    """
+
+    def __init__(self, time_steps: int | None, window: int | None = None) -> None:
+        self._time_steps, self._window = time_steps, window
+        self._names: list[str] = []
+        self.mask: BoolArray = np.zeros(0, dtype=np.bool_)
+        """True for each such state, (keys,); False for all without intervals, and empty before the first step."""
+
+    def add(self, reading: StepReading) -> None:
+        """Take a step into account.
+
+        Args:
+            reading: The step, whose interval is compared with 0.
+        """
+        keys = len(reading.states)
+        if not self._names:
+            self._names = [format_legend_label(", ".join(map(str, state.values()))) for state in reading.states]
+            self.mask = np.full(keys, reading.reading.has_intervals)
+        if not self.mask.any():
+            return
+        if not (self.mask & (self._lower_bounds(reading, LEVEL) > 0)).any():
+            return  # the wider interval includes 0 if the one at 95 %, which costs less, does
+        block = reading.step.bit_length() - 1
+        steps = self._time_steps or 2**block * (block + 1) * (block + 2)
+        self.mask = self.mask & (self._lower_bounds(reading, 1 - (1 - LEVEL) / (keys * steps)) <= 0)
+
+    def _lower_bounds(self, reading: StepReading, level: float) -> FloatArray:
+        """Return the lower ends of the intervals of a step, (keys,).
+
+        Args:
+            reading: The step.
+            level: Confidence level of each interval.
+        """
+        numbers = reading.reading
+        low, _ = numbers.interval(level) if self._window is None else numbers.window_interval(self._window, level)
+        return np.asarray(low)
+
+    def describe(self) -> str:
+        """Return a note that names these states, or says that it is true of all; an empty text if there are none."""
+        names = [name for name, is_noise in zip(self._names, self.mask, strict=True) if is_noise]
+        if len(names) in (0, len(self._names)):
+            return NOISE_ALONE if names else ""
+        most_names = 5
+        others = f" and {len(names) - most_names} more" if len(names) > most_names else ""
+        return f"{', '.join(names[:most_names])}{others}: {NOISE_ALONE}"
 
 
 class JsonLinesFile:
@@ -210,7 +267,9 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
     is_released = window is None and values.shape == lines.shape
     events = np.array([_has_any_event(reading) for reading in steps])
     bounds = _interval_bounds(steps, window, LEVEL) if len(names) <= 4 else []  # more would hide each other
-    may_be_empty = _find_states_of_noise(steps, window)
+    states_of_noise = StatesOfNoise(len(steps), window)
+    for step in steps:
+        states_of_noise.add(step)
     from matplotlib import dates
 
     from dpcurves.display.artists import add_statement
@@ -238,28 +297,13 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
         ax.plot(times, line, style.dash, color=style.color, label=format_legend_label(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
         privacy = steps[-1].privacy
-        add_statement(ax, privacy.with_notes(NOISE_ALONE) if may_be_empty[key] else privacy, name)
+        add_statement(ax, privacy.with_notes(NOISE_ALONE) if states_of_noise.mask[key] else privacy, name)
     date_module: Any = dates
     ax.xaxis.set_major_formatter(date_module.ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlabel("start of the step (UTC)")
     ax.set_ylabel(_describe_quantity(first, window))
     add_legend(ax, "best")
     return set_title(ax, f"{_describe_quantity(first, window)} of {first.stream}") if is_new else ax
-
-
-def _find_states_of_noise(readings: Sequence[StepReading], window: int | None) -> BoolArray:
-    """Return a mask (keys,): True for each state whose simultaneous intervals of all steps include 0.
-
-    The Bonferroni correction is for the number of states and steps. Without intervals nothing is True.
-
-    Args:
-        readings: The steps, at least one.
-        window: Width of the window in steps; None: counts.
-    """
-    keys = len(readings[0].states)
-    intervals = _interval_bounds(readings, window, 1 - (1 - LEVEL) / (keys * len(readings)))
-    highest_bound = np.max(intervals[0][0], axis=0) if intervals else np.ones(keys)
-    return np.asarray(highest_bound <= 0, dtype=np.bool_)
 
 
 def _interval_bounds(readings: Sequence[StepReading], window: int | None, level: float) -> list[Interval]:
