@@ -199,7 +199,8 @@ class SurvivalReadingOptions(TimeReadingOptions):
     since: str | None = options.optional("T", "With --times: of those without an event up to this time.")
     weights: str = options.option(
         "R,G",
-        "Powers rho and gamma of Fleming and Harrington's weights of the test of two groups; further --by are strata.",
+        "Powers rho and gamma of Fleming and Harrington's weights of the test of all groups; of two, further --by are "
+        "strata.",
         "0,0",
     )
     theme: str = options.option("light|dark|print", "The colours of the figure.", "light")
