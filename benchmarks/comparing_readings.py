@@ -937,10 +937,13 @@ def to_page(stored: Mapping[str, Any], before: str) -> str:
     commits = sorted({row["commit"] for row in stored["rows"]})
     releases = f"{drawn[0]} to {drawn[-1]}" if len(drawn) > 1 else str(drawn[0])
     pooled, columns = pool(rows), [f"{records:,}" for records in RECORDS]
+    measured = {name: len({row.setting for row in rows if row.name == name}) for name in {row.name for row in rows}}
+    partly = [f"{name_reading(name)}: {number}" for name, number in sorted(measured.items()) if number < len(design())]
+    settings = f"40 settings ({'; '.join(partly)})" if partly else "40 settings"
     lines = [
         BEGIN, "", "## Readings that compare", "",
         f"`python benchmarks/comparing_readings.py` at level {LEVEL}, epsilon {EPSILON}: {releases} releases "
-        f"of each of 40 settings, commit {', '.join(commits)}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, "
+        f"of each of {settings}, commit {', '.join(commits)}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, "
         "follow-up ends inside the grid and at its end, values are declared, tied and smooth. Each cell: share that "
         "held / width over error; of tests the share that does not reject at 0.1 / that of the exact test; of what is "
         "not known the share of releases without a number, which the reading's other rows leave out / that without "
