@@ -129,10 +129,10 @@ class Reading(NamedTuple):
 
     Attributes:
         name: The reading.
-        whom: For these records, or for the population; or of a test: alike, or different, groups.
-        value: The estimate, or the p-value.
+        whom: For these records, or for the population; of a test: alike, or different, groups; or not known.
+        value: The estimate, or the p-value; or 1 where a release gives no number.
         lower, upper: The endpoints; 0 and 1 of a test.
-        truth: What they are to hold; or the p-value of the exact test.
+        truth: What they are to hold; or the p-value of the exact test; or 1 where no number is known without noise.
     """
 
     name: str
@@ -144,7 +144,10 @@ class Reading(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Tell whether all endpoints hold, or whether a test does not reject, for it accepts or has no p-value."""
+        """Tell whether all endpoints hold; or a test does not reject, for it accepts or has no p-value; or no number is
+        known."""
+        if self.whom == UNKNOWN:
+            return bool(self.value)
         if self.whom in TESTED:
             return not self.value <= 1 - LEVEL
         slack = np.where(np.isfinite(self.truth), CLOSE * np.maximum(1.0, np.abs(self.truth)), 0.0)
@@ -153,6 +156,7 @@ class Reading(NamedTuple):
 
 ALIKE, DIFFERENT = "alike", "different"
 TESTED = ALIKE, DIFFERENT
+UNKNOWN = "not known"  # counts the releases without a number, which the other rows of the reading leave out
 
 
 class Release(NamedTuple):
@@ -688,6 +692,46 @@ def pvalue_of_gray(found: Any) -> float:
     return float(dp.gray_test(list(found.values()), 1).p_value)
 
 
+def models_at_once(release: Release) -> Iterator[Reading]:
+    """All differences of areas of three models; whether one of them is not known."""
+    setting = release.setting
+    columns = mix_models(release.sample(people_with_scores(setting)), release.generator(3))
+    cells = None if setting.values == DECLARED else 8  # fixed, so that the truths are of the same cells
+    question = dp.ModelComparisonQuestion("y", ("s", "z", "v"), grid_of_scores(setting), cells)
+    private, exact = release.answer(question, columns, 10), noiseless(question, columns)
+    signs = [private._find_difference(*pair) for pair in PAIRS]
+    known = exact, noiseless_mixed_models(setting._replace(records=0), question)
+    truths = [np.array([sign * number_of(found, name) for name, sign in signs]) for found in known]
+    values = np.array([private.difference(*pair) for pair in PAIRS])
+    is_unknown, never_known = (np.asarray(np.isnan(numbers).any()) for numbers in (values, truths[0]))
+    yield Reading(AREAS_AT_ONCE, UNKNOWN, is_unknown, np.zeros(()), np.ones(()), never_known)
+    if not is_unknown:
+        yield from release.interval(AREAS_AT_ONCE, values, pairs_of(private), (truths[0], truths[1]))
+
+
+AREAS_AT_ONCE = "three models: auc differences, at once"
+PAIRS = ("s", "z"), ("s", "v"), ("z", "v")
+
+
+def mix_models(columns: Mapping[str, FloatArray], generator: np.random.Generator) -> dict[str, FloatArray]:
+    """Add the scores of a third model, each of which is that of one of the other two, drawn by lot."""
+    lots = generator.integers(2, size=len(columns["s"]))
+    return {**columns, "v": np.where(lots == 1, columns["s"], columns["z"])}
+
+
+@lru_cache
+def noiseless_mixed_models(setting: Setting, question: Any) -> Any:
+    """The answer of the population, whose third model is mixed too."""
+    return noiseless(question, mix_models(people_with_scores(setting), np.random.default_rng(2029)))
+
+
+def pairs_of(found: Any) -> Callable[..., FloatArray]:
+    """The intervals of the differences of all pairs of models, which hold at once."""
+    return lambda level, *, population: np.array(
+        [found.difference_interval(*pair, level, population=population) for pair in PAIRS]
+    )
+
+
 def uplift(release: Release) -> Iterator[Reading]:
     """The areas of the uplift and Qini curves, and the effect of the treatment."""
     setting = release.setting
@@ -708,7 +752,7 @@ def name_of(found: Any, number: str) -> Callable[..., FloatArray]:
 FAMILIES: Mapping[str, Callable[[Release], Iterator[Reading]]] = {
     "survival": survival, "late-entry": late_entry, "weighted": weighted, "competing-risks": competing,
     "distributions": distributions, "groups": groups, "models": models, "uplift": uplift,
-    "several": several,
+    "several": several, "models-at-once": models_at_once,
 }  # fmt: skip
 
 
@@ -721,8 +765,9 @@ class Row(NamedTuple):
     Attributes:
         name, whom: The reading.
         setting: Where; `pool` puts a number of records, or "all", in its place.
-        held, drawn: Intervals that held, of all; or tests that accepted.
-        ratio: The median width over twice the quantile of the error; of a test how often the exact one accepts.
+        held, drawn: Intervals that held, of all; or tests that accepted; or releases without a number.
+        ratio: The median width over twice the quantile of the error; of a test how often the exact one accepts; of
+            what is not known how often it is not known without noise.
         bias: The median error over half the median width.
     """
 
@@ -746,8 +791,8 @@ class Row(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Pass, low or wide; of tests of different groups nothing is asked."""
-        if self.whom == DIFFERENT:
+        """Pass, low or wide; of tests of different groups, and of what is not known, nothing is asked."""
+        if self.whom in (DIFFERENT, UNKNOWN):
             return ""
         if self.share < LEAST_HELD - 2 * sqrt(LEAST_HELD * (1 - LEAST_HELD) / self.drawn):
             return "low"
@@ -759,6 +804,9 @@ def row_of(readings: list[Reading], setting: Any) -> Row:
     """Sum up all releases of a setting."""
     first = readings[0]
     held = sum(reading.holds for reading in readings)
+    if first.whom == UNKNOWN:
+        exact = float(np.mean([reading.truth for reading in readings]))
+        return Row(first.name, first.whom, setting, held, len(readings), exact, 0.0)
     if first.whom in TESTED:
         return Row(first.name, first.whom, setting, held, len(readings), share_of_exact(readings), 0.0)
     off = np.stack([np.ravel(reading.value - reading.truth) for reading in readings])
@@ -884,18 +932,24 @@ BEGIN, FINISH = "<!-- comparing readings -->", "<!-- end of comparing readings -
 def to_page(stored: Mapping[str, Any], before: str) -> str:
     """The page of the documentation with the tables of a stored run in the place of those before."""
     rows = [Row(**{**without_commit(row), "setting": Setting(*row["setting"])}) for row in stored["rows"]]
-    drawn, commits = sorted({row.drawn for row in rows}), sorted({row["commit"] for row in stored["rows"]})
+    partly_known = {row.name for row in rows if row.whom == UNKNOWN}  # their other rows have the known releases alone
+    drawn = sorted({row.drawn for row in rows if row.whom == UNKNOWN or row.name not in partly_known})
+    commits = sorted({row["commit"] for row in stored["rows"]})
     releases = f"{drawn[0]} to {drawn[-1]}" if len(drawn) > 1 else str(drawn[0])
     pooled, columns = pool(rows), [f"{records:,}" for records in RECORDS]
+    measured = {name: len({row.setting for row in rows if row.name == name}) for name in {row.name for row in rows}}
+    partly = [f"{name_reading(name)}: {number}" for name, number in sorted(measured.items()) if number < len(design())]
+    settings = f"40 settings ({'; '.join(partly)})" if partly else "40 settings"
     lines = [
         BEGIN, "", "## Readings that compare", "",
         f"`python benchmarks/comparing_readings.py` at level {LEVEL}, epsilon {EPSILON}: {releases} releases "
-        f"of each of 40 settings, commit {', '.join(commits)}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, "
+        f"of each of {settings}, commit {', '.join(commits)}. Effects are 0.4 and 2.5, arms 20/80 and 50/50, "
         "follow-up ends inside the grid and at its end, values are declared, tied and smooth. Each cell: share that "
-        "held / width over error; of tests the share that does not reject at 0.1 / that of the exact test. The last "
-        "columns count settings that are low, and name the values whose settings together are wide: shares below 0.86, "
-        "and above 0.95 where the width exceeds 1.3 times the error, by more than two standard errors. Where values "
-        "are not declared, the order of events inside cells is open: that is wide.",
+        "held / width over error; of tests the share that does not reject at 0.1 / that of the exact test; of what is "
+        "not known the share of releases without a number, which the reading's other rows leave out / that without "
+        "noise. The last columns count settings that are low, and name the values whose settings together are wide: "
+        "shares below 0.86, and above 0.95 where the width exceeds 1.3 times the error, by more than two standard "
+        "errors. Where values are not declared, the order of events inside cells is open: that is wide.",
         "", f"| reading | for | {' | '.join(columns)} | low | wide |", "|---|---|" + "---|" * (len(columns) + 2),
     ]  # fmt: skip
     for name, whom in dict.fromkeys((row.name, row.whom) for row in rows):

@@ -59,7 +59,8 @@ class TupleOptions:
         str | None,
         Argument(
             metavar="[EVENTS]",
-            help="A .csv, .parquet or .jsonl file, - for standard input, or redis://host/0#stream.",
+            help="A .csv, .parquet or .jsonl file, whose lines may be in any order; - for standard "
+            "input, or redis://host/0#stream.",
         ),
     ] = None
     format: str | None = optional("KIND", "Format of lines: csv or json; default: by the file's name, else csv.")

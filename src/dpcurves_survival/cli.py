@@ -199,7 +199,8 @@ class SurvivalReadingOptions(TimeReadingOptions):
     since: str | None = options.optional("T", "With --times: of those without an event up to this time.")
     weights: str = options.option(
         "R,G",
-        "Powers rho and gamma of Fleming and Harrington's weights of the test of two groups; further --by are strata.",
+        "Powers rho and gamma of Fleming and Harrington's weights of the test of all groups; of two, further --by are "
+        "strata.",
         "0,0",
     )
     theme: str = options.option("light|dark|print", "The colours of the figure.", "light")
@@ -445,6 +446,18 @@ class SurvivalModelView(ResultView):
         return [table._replace(headline="\n".join([*lines, table.headline]))]
 
 
+class GroupedSurvivalModelView(SurvivalModelView):
+    """View of a survival model in several categories: statistics and groups of scores of each."""
+
+    def tables(self, models: ByCategory[SurvivalModel]) -> list[ViewTable]:
+        """Return the table of each category below its statistics, with the category in its headline."""
+        tables = []
+        for name, model in models.items():
+            (table,) = SurvivalModelView.tables(self, model)
+            tables.append(table._replace(headline=f"{models.format_category(name)}: {table.headline}"))
+        return tables
+
+
 VIEWS = [ResultView, GroupedView]
 COMMANDS = (
     make_question_command(
@@ -485,7 +498,7 @@ COMMANDS = (
     ),
     make_question_command(
         "survival-model", "SurvivalModelQuestion", [ScoreColumns, options.SplitOptions],
-        [SurvivalModelView, GroupedView],
+        [SurvivalModelView, GroupedSurvivalModelView],
         title="A model of survival at a horizon: calibration, time-dependent area, Brier score, Harrell's C-index.",
         example="scored.parquet --score risk --time months --event died --times 0:24:12",
         more="Records that are censored before the horizon are made up for by inverse censoring weights.",

@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from csv import reader
+from io import StringIO
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import Result
 
+import dpcurves as dp
 from dpcurves.curves import ROC
 from dpcurves.display import check_document
 
@@ -188,3 +193,41 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_spent(run: Run, csv:
     assert run(*asked, "--show", "calibration").stderr.startswith("dpcurves: show: calibration needs probabilities")
     assert run(*asked, "--show", "everything").stderr.startswith("dpcurves: show: must be numbers or roc or ")
     assert run(*asked, "--threshold", "1,2").stderr.startswith("dpcurves: threshold: a single number is needed")
+
+
+def test_partial_areas_and_sensitivities_are_those_of_python(run: Run, csv: Path, tmp_path: Path) -> None:
+    """On the terminal and in CSV; the JSON has the counts alone."""
+    written, table = tmp_path / "out.json", tmp_path / "out.csv"
+    asked = ("scores", csv, *JUDGED, "--max-fpr", "0.1", "--specificity", "0.9", "--csv", table)
+    result = run(*asked, "--json", written)
+    assert result.exit_code == 0, result.output
+    scores: Any = dp.read_result(written)
+    estimates = {
+        "partial-auc-0.1": dp.partial_auc(scores, 0.1),
+        "sensitivity-at-specificity-0.9": dp.sensitivity_at_specificity(scores, 0.9),
+    }
+    rows = {row[0]: [float(cell) for cell in row[1:]] for row in [*reader(StringIO(table.read_text()))][1:]}
+    for key, estimate in estimates.items():
+        intervals = (estimate.interval(0.95, population=population) for population in (False, True))
+        assert rows[key] == pytest.approx([estimate.value, *chain.from_iterable(intervals)])
+    assert [*rows] == [*(metric.key for metric in scores.metrics), *estimates]
+    grouped = run(*asked, "--by", "late=0,1")
+    assert all(estimate.name in grouped.stdout for estimate in estimates.values())
+    assert [row[:2] for row in reader(StringIO(table.read_text()))][-1] == ["1", [*estimates][-1]]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "rule"),
+    [
+        ("max-fpr", "0", "numbers above 0 and at most 1, as in 0.1"),
+        ("max-fpr", "0.1,1.5", "numbers above 0 and at most 1, as in 0.1"),
+        ("specificity", "1", "numbers of at least 0 and below 1, as in 0.95"),
+    ],
+)
+def test_rates_that_no_roc_curve_has_are_refused_before_the_charge(
+    run: Run, csv: Path, option: str, text: str, rule: str
+) -> None:
+    result = run("scores", csv, *JUDGED, f"--{option}", text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"dpcurves: {option}: must be {rule}")
+    assert result.stderr.count("\n") == 1

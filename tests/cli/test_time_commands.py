@@ -95,6 +95,8 @@ def test_each_question_is_answered_written_and_drawn(
         else run(command, parquet, *options, *ONE)
     )
     assert words in shown.stdout or "carrier UA" in shown.stdout
+    if command == "survival-model":  # before, a model by category was printed without them
+        assert shown.stdout.count("C-index up to 100 ") == 2 * shown.stdout.count("carrier ")
 
 
 @pytest.mark.parametrize(

@@ -266,3 +266,15 @@ def test_no_reading_holds_too_rarely(family: str) -> None:
     ]
     assert FALSE_ALARM < 1e-4
     assert not too_few
+
+
+@pytest.mark.parametrize(("records", "is_unknown"), [(3_000, False), (12, True)])
+def test_differences_of_three_models_that_are_not_known_are_counted_apart(
+    records: int, is_unknown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No number, no interval: a whole range would hold every difference, and raise the share that held."""
+    setting = Setting(records, 2.5, 0.5, TO_THE_END, DECLARED)
+    monkeypatch.setattr(comparing, "design", lambda: (setting,))
+    apart, *intervals = (comparing.row_of([one], setting) for one in comparing.models_at_once(Release(setting, 0)))
+    assert (apart.whom, apart.held, apart.drawn, apart.verdict) == (comparing.UNKNOWN, int(is_unknown), 1, "")
+    assert [row.whom for row in intervals] == ([] if is_unknown else list(comparing.WHOM))

@@ -256,7 +256,7 @@ def require_picture_and_page(found: Any, plain: Any, words: Mapping[str, str]) -
     drawn = []
     for result in (found, plain):
         svg = display.svg_text(result.plot_headless())
-        texts = {each.text or "" for each in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")}
+        texts = {each.text or "" for each in ElementTree.fromstring(svg).iter("text")}
         page = Texts(display.render_report("title", "words", [result.render_html(svg)], ()))
         drawn.append((texts, page))
     (texts, page), (before, plain_page) = drawn

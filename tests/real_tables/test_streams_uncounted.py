@@ -147,6 +147,17 @@ def test_all_sources_count_the_same_reasons(tmp_path: Path) -> None:
     assert len(capped) == 1
 
 
+def test_finished_sources_whose_lines_are_in_any_order_count_each_line_in_its_step(tmp_path: Path) -> None:
+    """A line of a step before the last one is not late: nothing arrives while a finished source is read."""
+    rising = day()[: 12 * PER_STEP]
+    falling, mixed = rising[::-1], [*rising[1::2], *rising[::2]]
+    expected = [each.counts.tolist() for each in follow(rising, Counts(STATES), loss=SURE, **TERMS)]
+    for source in (falling, *sources(mixed, tmp_path)):
+        readings = list(follow(source, Counts(STATES), loss=SURE, **TERMS))
+        assert [each.counts.tolist() for each in readings] == expected
+        assert readings[-1].uncounted.noisy.values.tolist()[:4] == [0.0] * 4
+
+
 def test_users_beyond_the_cap_are_counted_not_their_tuples_and_lines_without_a_user_are_one_users() -> None:
     flood = [{"ts": "never", "ap": "a", "mac": "u1"}] * 5000 + [{"ts": 1, "ap": "gone", "mac": "u2"}] * 3000
     *_, last = follow([*day(), *flood, None, None, None], Counts(STATES), loss=SURE, **TERMS, **CAPPED)

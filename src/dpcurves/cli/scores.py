@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -79,18 +80,23 @@ class ShowOptions:
         "|".join((*READ, GAPS)), "Curve that is printed and plotted. All curves are paid for together.", NUMBERS
     )
     threshold: str = option("S", "For the confusion matrix: scores of at least S are classified as positive.", "0.5")
+    max_fpr: str | None = optional(
+        "F,F", "Also the partial area under the ROC curve up to these false positive rates, as in 0.1."
+    )
+    specificity: str | None = optional("S,S", "Also the sensitivity at these specificities, as in 0.9,0.95.")
     bands: str = option("each|all", "With --by: bands hold for each category (each) or for all together (all).", "each")
 
     def view(self, settings: IntervalSettings, grid: Grid | None) -> ScoresView:
-        """Return the view of the metrics that ``--show`` selects.
+        """Return the view of the metrics that ``--show`` selects, and of those that ``--max-fpr`` and ``--specificity``
+        add.
 
         Args:
             settings: Level of the printed intervals, and whether they include the population.
             grid: Public grid of the scores; None: it is chosen by the question.
 
         Raises:
-            Misuse: an option has an unknown value or needs ``--by``; or a metric of probabilities is selected and the
-                grid is unknown or not within [0, 1].
+            Misuse: an option has an unknown value, or a number outside its range, or needs ``--by``; or a metric of
+                probabilities is selected and the grid is unknown or not within [0, 1].
         """
         if self.show == GAPS and self.split_options.by is None:
             raise Misuse("show", "gaps compare groups: name them with --by and --categories")
@@ -107,12 +113,26 @@ class ShowOptions:
             raise Misuse(
                 "bands", f"--bands all needs --by and --show {', '.join(AT_ONCE)}; add them, or leave --bands out"
             )
+        from ..curves.partial_roc import add_roc_metrics
+
+        max_fprs, specificities = (
+            () if text is None else parse_numbers(name, text)
+            for name, text in (("max-fpr", self.max_fpr), ("specificity", self.specificity))
+        )
+        for name, numbers, rule, is_valid in (
+            ("max-fpr", max_fprs, "numbers above 0 and at most 1, as in 0.1", lambda rate: 0 < rate <= 1),
+            ("specificity", specificities, "numbers of at least 0 and below 1, as in 0.95", lambda rate: 0 <= rate < 1),
+        ):
+            if not all(map(is_valid, numbers)):
+                raise Misuse(name, f"must be {rule}")
+        add_metrics = partial(add_roc_metrics, max_fprs=max_fprs, specificities=specificities)
         return ScoresView(
             settings,
             show=self.show,
-            compute_reading=lambda scores: compute_metric(scores, threshold),
+            compute_reading=lambda scores: compute_metric(add_metrics(scores), threshold),
             threshold=threshold,
             simultaneous=simultaneous,
+            add_metrics=add_metrics,
         )
 
 
@@ -123,12 +143,14 @@ class ScoresView(ResultView):
     Attributes:
         show: Name of the selected metric, as in `READ`; ``gaps`` compares groups.
         compute_reading: Function from released scores to the selected curve.
+        add_metrics: Function that adds partial areas and sensitivities to released scores.
         threshold: Scores of at least this are classified as positive.
         simultaneous: Whether bands hold for all groups together.
     """
 
     show: str
     compute_reading: Callable[[Scores], Any]
+    add_metrics: Callable[[Scores], Scores]
     threshold: float = 0.5
     simultaneous: bool = False
 
@@ -139,7 +161,7 @@ class ScoresView(ResultView):
     def make_metric_table(self, curve: Scores) -> ViewTable:
         """Return a table of all metrics with intervals."""
         caption = f"metrics of one release{self.describe_missing_population(curve.privacy)}"
-        return ViewTable.from_table(caption, curve.describe_table(**self.settings._asdict()))
+        return ViewTable.from_table(caption, self.add_metrics(curve).describe_table(**self.settings._asdict()))
 
     def list_curve_tables(self, curve: Scores) -> list[ViewTable]:
         """Return a table of the selected curve, or none if numbers are selected."""
@@ -182,6 +204,14 @@ class GroupedScoresView:
     """
 
     view: ScoresView
+
+    def compute_reading(self, curves: ScoresByCategory) -> ScoresByCategory:
+        """Return the scores of each category with partial areas and sensitivities, for files."""
+        from ..curves.scores import ScoresByCategory
+
+        return ScoresByCategory(
+            curves.columns, {name: self.view.add_metrics(scores) for name, scores in curves.items()}
+        )
 
     def tables(self, curves: ScoresByCategory) -> list[ViewTable]:
         """Return a table of all metrics by category and the curve of each category, or, if selected, the tables of gaps

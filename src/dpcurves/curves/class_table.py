@@ -543,10 +543,9 @@ class KolmogorovSmirnov(MetricEstimator):
         if table.grid.slots == 1:
             return 0.0, 1.0
         counts = table.counts.likely_counts
-        errors_of_gaps = two_classes.compute_class_gaps(counts + errors) - two_classes.compute_class_gaps(counts)
-        return largest_absolute_interval(
-            two_classes.compute_class_gaps(table.counts.unbiased_counts), errors_of_gaps, settings.level
-        )
+        gaps, likely = (two_classes.compute_class_gaps(cells) for cells in (table.counts.unbiased_counts, counts))
+        errors_of_gaps = two_classes.compute_class_gaps(counts + errors) - likely
+        return largest_absolute_interval(gaps, likely, errors_of_gaps, settings.level)
 
 
 class BrierScore(MetricEstimator):
@@ -654,7 +653,7 @@ class Metric(Enum):
       probability of the label. It may exceed 1.
 
     Noise and, for the population, sampling are simulated. Noise biases `KS` and `ECE` upwards: their intervals extend
-    further down than up, and hold with probability at least `level`.
+    further down than up.
     """
 
     AUC = AreaUnderCurve("area under the ROC curve", NEEDS_BOTH, needs_probabilities=False)
@@ -668,6 +667,18 @@ class Metric(Enum):
     def key(self) -> str:
         """The name on the command line, in JSON and in tables."""
         return self.name.lower().replace("_", "-")
+
+
+class ParametricMetric(NamedTuple):
+    """A metric with a parameter, such as a false positive rate, which cannot be a member of `Metric`.
+
+    Attributes:
+        key: Its name in tables of files.
+        value: How it is computed.
+    """
+
+    key: str
+    value: MetricEstimator
 
 
 def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
@@ -732,7 +743,7 @@ def group_cells_evenly(table: ClassTable, groups: int) -> NDArray[np.int64]:
     return two_classes.even_groups(table.drop_outside(table.counts.likely_counts).sum(axis=0), groups)
 
 
-def estimate_metric(table: ClassTable, metric: Metric) -> float:
+def estimate_metric(table: ClassTable, metric: Metric | ParametricMetric) -> float:
     """Return the metric of nonnegative counts near the released ones; NaN if it is unknown: see `known_number`.
 
     Args:
@@ -748,7 +759,7 @@ def estimate_metric(table: ClassTable, metric: Metric) -> float:
     )
 
 
-def _estimate_point(table: ClassTable, metric: Metric) -> float:
+def _estimate_point(table: ClassTable, metric: Metric | ParametricMetric) -> float:
     """Return the metric of nonnegative counts near the released ones, within its possible range; NaN if they have no
     records to divide by.
 
@@ -763,7 +774,7 @@ def _estimate_point(table: ClassTable, metric: Metric) -> float:
     return float(min(max(value, 0.0), metric.value.upper_limit(table)))  # rounding errors of sums may leave the range
 
 
-def _masking_interval(table: ClassTable, metric: Metric) -> Interval:
+def _masking_interval(table: ClassTable, metric: Metric | ParametricMetric) -> Interval:
     """Return the interval for these records, at `KNOWN_LEVEL`, that decides whether the metric is known: it is not if
     the interval holds all possible values.
 
@@ -795,7 +806,12 @@ def find_discretization_error(table: ClassTable, metric: Metric) -> Interval:
 
 
 def find_metric_interval(
-    table: ClassTable, metric: Metric, level: float, *, population: bool, generator: np.random.Generator | None
+    table: ClassTable,
+    metric: Metric | ParametricMetric,
+    level: float,
+    *,
+    population: bool,
+    generator: np.random.Generator | None,
 ) -> Interval:
     """Return a confidence interval of a metric. For an unknown metric it holds all possible values: see `known_number`.
 
@@ -819,7 +835,7 @@ def find_metric_interval(
     return _simulate_interval(table, metric, ConfidenceSettings(level, population, generator))
 
 
-def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Interval:
+def _simulate_interval(table: ClassTable, metric: Metric | ParametricMetric, settings: ConfidenceSettings) -> Interval:
     """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
     needs.
 
@@ -912,7 +928,7 @@ def notes_on_classes(table: ClassTable) -> tuple[str, ...]:
     return (f"the counts of {' and '.join(classes)} may be noise alone: their rates are not known",)
 
 
-def _require_probabilities(table: ClassTable, metric: Metric) -> None:
+def _require_probabilities(table: ClassTable, metric: Metric | ParametricMetric) -> None:
     """Raise `InvalidArgument` if the metric needs predicted probabilities and the scores are not.
 
     Args:
@@ -923,7 +939,7 @@ def _require_probabilities(table: ClassTable, metric: Metric) -> None:
         table.require_probabilities(f"the {metric.value.title}")
 
 
-def _count_used_records(table: ClassTable, metric: Metric, cells: FloatArray) -> FloatArray:
+def _count_used_records(table: ClassTable, metric: Metric | ParametricMetric, cells: FloatArray) -> FloatArray:
     """Return the records of both classes that the metric uses, (..., 2): scores outside the grid have no
     probability.
 

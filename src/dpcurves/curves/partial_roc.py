@@ -7,7 +7,8 @@ at false positive rate f, linear between thresholds, and m = `max_fpr`. Then
     partial_auc                     (1 + (A - m**2 / 2) / (m - m**2 / 2)) / 2, with A the integral of R from 0 to m
 
 The second is the standardised area of McClish 1989: 0.5 for random scores, 1 for perfect ones. Both functions take the
-result of `dp.scores` and return a `MetricEstimate`, a value with `interval`. Intervals are simulated from the noise of
+result of `dp.scores` and return a `MetricEstimate`, a value with `interval`; `add_roc_metrics` adds both to the tables
+of the scores. Intervals are simulated from the noise of
 the counts and, for the population, from sampling; they are widened by what the unknown order of scores inside cells may
 change. Also called: `max_fpr` of scikit-learn's `roc_auc_score`, recall at a fixed false alarm rate.
 
@@ -25,8 +26,9 @@ References: McClish 1989, *Analyzing a portion of the ROC curve*; Ma, Bandos, Ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,8 +43,8 @@ from .class_table import (
     ClassTable,
     ConfidenceSettings,
     Interval,
-    Metric,
     MetricEstimator,
+    ParametricMetric,
     estimate_metric,
     find_metric_interval,
 )  # fmt: skip
@@ -74,8 +76,9 @@ def partial_auc(scores: Scores, max_fpr: float) -> MetricEstimate:
     rate = convert_to_double(max_fpr)
     if rate is None or not 0 < rate <= 1:
         raise InvalidArgument("max_fpr", "must be a number above 0 and at most 1, as in 0.1")
-    name = f"partial area under the ROC curve up to a false positive rate of {rate:g}"
-    return _estimate(name, scores, PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=rate))
+    name = f"partial AUC, false positive rate up to {rate:.15g}"
+    estimator = PartialArea(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=rate)
+    return _estimate(f"partial-auc-{rate:.15g}", scores, estimator)
 
 
 def sensitivity_at_specificity(scores: Scores, specificity: float) -> MetricEstimate:
@@ -102,8 +105,32 @@ def sensitivity_at_specificity(scores: Scores, specificity: float) -> MetricEsti
     fixed = convert_to_double(specificity)
     if fixed is None or not 0 <= fixed < 1:
         raise InvalidArgument("specificity", "must be a number of at least 0 and below 1, as in 0.95")
-    name = f"sensitivity at a specificity of {fixed:g}"
-    return _estimate(name, scores, Sensitivity(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=1 - fixed))
+    name = f"sensitivity at a specificity of {fixed:.15g}"
+    estimator = Sensitivity(name, NEEDS_BOTH, needs_probabilities=False, max_fpr=1 - fixed)
+    return _estimate(f"sensitivity-at-specificity-{fixed:.15g}", scores, estimator)
+
+
+def add_roc_metrics(scores: Scores, max_fprs: Sequence[float], specificities: Sequence[float]) -> Scores:
+    """Return the scores with more metrics in their tables and plots: partial areas, and sensitivities. Spends no
+    budget.
+
+    Args:
+        scores: Released scores.
+        max_fprs: False positive rates of partial areas, see `partial_auc`.
+        specificities: Specificities, see `sensitivity_at_specificity`.
+
+    Raises:
+        ValueError: a number lies outside its range.
+
+    >>> import dpcurves as dp
+    >>> found = dp.scores([0, 1] * 900, [0.2, 0.8] * 900, epsilon=1, adjacency=dp.REPLACE_ONE)
+    >>> add_roc_metrics(found, [0.1], [0.95]).to_frame()["reading"].to_list()[-2:]
+    ['partial-auc-0.1', 'sensitivity-at-specificity-0.95']
+    """
+    estimates = [partial_auc(scores, rate) for rate in max_fprs]
+    estimates += [sensitivity_at_specificity(scores, fixed) for fixed in specificities]
+    metrics = {estimate.metric.key: estimate.metric for estimate in estimates}  # a number that is repeated once
+    return replace(scores, further_metrics=tuple(metrics.values()))
 
 
 class RocPoints(NamedTuple):
@@ -287,27 +314,24 @@ class Sensitivity(BoundedFprEstimator):
         return np.asarray(low + position * (high - low))
 
 
-class _Choice(NamedTuple):
-    """An estimator in the place of a member of `Metric`, whose members have no parameter."""
-
-    value: MetricEstimator
-
-
 @dataclass(frozen=True, eq=False)
 class MetricEstimate:
     """A metric of released scores, with its interval.
 
     Attributes:
-        name: The name of the statistic.
+        metric: The metric with its parameter.
         value: The estimate; NaN where it is not known.
         table: The released counts.
-        estimator: How it is computed.
     """
 
-    name: str
+    metric: ParametricMetric
     value: float
     table: ClassTable
-    estimator: MetricEstimator
+
+    @property
+    def name(self) -> str:
+        """The name of the metric for readers."""
+        return self.metric.value.title
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -334,19 +358,18 @@ class MetricEstimate:
         Raises:
             ValueError: `level` is not between 0 and 1; or for the population, units have several records.
         """
-        metric = cast("Metric", _Choice(self.estimator))
-        return find_metric_interval(self.table, metric, level, population=population, generator=generator)
+        return find_metric_interval(self.table, self.metric, level, population=population, generator=generator)
 
     def __str__(self) -> str:
         """Return the name of the statistic with its value."""
         return f"{self.name}: {format_number(self.value)}"
 
 
-def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> MetricEstimate:
+def _estimate(key: str, scores: Any, estimator: MetricEstimator) -> MetricEstimate:
     """Return a metric of released scores.
 
     Args:
-        name: Name of the metric for readers.
+        key: Name of the metric in tables of files.
         scores: Released scores.
         estimator: Computes the metric from counts.
 
@@ -354,5 +377,5 @@ def _estimate(name: str, scores: Any, estimator: MetricEstimator) -> MetricEstim
         TypeError: `scores` is not a released result of scores.
     """
     require_type("scores", scores, Scores, "scores, as dp.scores gives them,")
-    table = scores.table
-    return MetricEstimate(name, estimate_metric(table, cast("Metric", _Choice(estimator))), table, estimator)
+    metric = ParametricMetric(key, estimator)
+    return MetricEstimate(metric, estimate_metric(scores.table, metric), scores.table)

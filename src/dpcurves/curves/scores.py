@@ -65,6 +65,7 @@ from .class_table import (
     ClassTable,
     ClassTableResult,
     Metric,
+    ParametricMetric,
     estimate_metric,
     find_discretization_error,
     find_metric_interval,
@@ -187,6 +188,8 @@ class Scores(ClassTableResult):
         true_positives: Positives above each threshold, never below 0, of the same shape.
         false_positives: Negatives above each threshold, of the same shape.
         table: The released counts that all statistics are computed from.
+        further_metrics: Metrics with a parameter, which tables list after the others; JSON files leave them out. See
+            `add_roc_metrics`.
     """
 
     KIND = "scores"
@@ -203,6 +206,7 @@ class Scores(ClassTableResult):
     true_positives: FloatArray
     false_positives: FloatArray
     table: ClassTable
+    further_metrics: tuple[ParametricMetric, ...] = ()
 
     @classmethod
     def from_counts(cls, table: ClassTable) -> Scores:
@@ -281,21 +285,31 @@ class Scores(ClassTableResult):
         return Confusion.from_counts(self.table, number)
 
     @property
-    def metrics(self) -> tuple[Metric, ...]:
+    def metrics(self) -> tuple[Metric | ParametricMetric, ...]:
         """The metrics that can be computed: some need scores that are probabilities."""
-        return list_metrics(self.table)
+        return *list_metrics(self.table), *self.further_metrics
 
-    def value(self, metric: Metric | str) -> float:
+    def _parse_metric(self, metric: Metric | ParametricMetric | str) -> Metric | ParametricMetric:
+        """Return a metric by its key, or unchanged.
+
+        Raises:
+            InvalidArgument: the metric is unknown.
+        """
+        if isinstance(metric, ParametricMetric):
+            return metric
+        return parse_choice("metric", metric, Metric)
+
+    def value(self, metric: Metric | ParametricMetric | str) -> float:
         """Return the estimate of a metric; NaN if it is not known.
 
         Raises:
             ValueError: the metric is unknown, or it needs scores that are probabilities.
         """
-        return estimate_metric(self.table, parse_choice("metric", metric, Metric))
+        return estimate_metric(self.table, self._parse_metric(metric))
 
     def interval(
         self,
-        metric: Metric | str,
+        metric: Metric | ParametricMetric | str,
         level: float,
         *,
         population: bool = False,
@@ -319,7 +333,7 @@ class Scores(ClassTableResult):
             ValueError: `level` is not between 0 and 1; the metric is unknown; or for the population, a unit may have
                 several records.
         """
-        number = parse_choice("metric", metric, Metric)
+        number = self._parse_metric(metric)
         level = require_probability("level", level)
         return find_metric_interval(self.table, number, level, population=population, generator=generator)
 
@@ -381,7 +395,7 @@ class Scores(ClassTableResult):
         Returns:
             Titles of all metrics, also those that need probabilities.
         """
-        return {metric.key: metric.value.title for metric in Metric}
+        return {metric.key: metric.value.title for metric in (*Metric, *self.further_metrics)}
 
     def _columns(self) -> dict[str, Any]:
         """Return the columns of the data frame, one row for each metric: its key and value.
@@ -395,8 +409,9 @@ class Scores(ClassTableResult):
         }
 
     def _arrays(self) -> dict[str, object]:
-        """Return the arrays of the JSON document: thresholds, counts above them, and all metrics by key."""
-        return {**super()._arrays(), "readings": {metric.key: self.value(metric) for metric in self.metrics}}
+        """Return the arrays of the JSON document: thresholds, counts above them, and metrics without a parameter."""
+        readings = {metric.key: self.value(metric) for metric in list_metrics(self.table)}
+        return {**super()._arrays(), "readings": readings}
 
     def _repr_facts(self) -> tuple[str, ...]:
         """Return the texts that `repr` shows: area under the ROC curve, and number of cells."""

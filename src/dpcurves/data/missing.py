@@ -52,8 +52,8 @@ DESCRIPTIONS = {
     ),
     MissingReason.OTHER_LABEL: "have a label that was not listed",
     MissingReason.FIELDS: (
-        "are lines with more or fewer fields than the header (a delimiter at the end of lines, row names without a "
-        "name in the header, or a delimiter in an unquoted field)"
+        "are lines with more or fewer fields than the header (an empty line, a delimiter at the end of lines, row "
+        "names without a name in the header, or a delimiter in an unquoted field)"
     ),
     MissingReason.QUOTES: (
         "are lines with an unpaired quote mark (a line break within a quoted field, or a single quote mark, as in "

@@ -52,7 +52,7 @@ PRINT_RESOLUTION = 300
 """Dots per inch for print."""
 
 
-BLANKS = r" \xa0\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2060\u3000\ufeff"
+BLANKS = r" \xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 """Spaces and invisible characters, as a character class, that a spreadsheet may strip from the start of a cell."""
 FORMULA = re.compile(rf"['{BLANKS}]*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 """Start of a text that a spreadsheet may run as a formula. Apostrophes before it count, so that escaping is invertible.

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import InvalidArgument
 from ..conversation import OPEN, Plan, PrivacyStatement
+from ..foreign_text import escape_for_terminal
 from ..privacy import format_loss
 from .numerals import format_distinct_labels, format_label, format_number, format_numbers
 from .result_tables import MOST_ROWS, select_row_indices
@@ -304,8 +305,10 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows
     for name, array in arrays.items() if arrays.keys() & NAMES_OF_NUMBERS else ():
         if array.ndim == 1 and _differ_in_magnitude(array):
             texts[name] = [format_number(value) for value in array[indices].tolist()]
-    labels = format_distinct_labels(list(arrays), 160)
-    table = FittedTable(tuple(starmap(FittedColumn, zip(labels, texts.values(), strict=True))))
+    labels = [escape_for_terminal(label) for label in format_distinct_labels(list(arrays), 160)]
+    # escaped before widths are measured: an escape is wider than the character, and no cell is cut
+    cells = [list(map(escape_for_terminal, column)) for column in texts.values()]
+    table = FittedTable(tuple(starmap(FittedColumn, zip(labels, cells, strict=True))))
     if len(indices) == rows:
         return Group(table)
     return Group(table, Text(f"{len(indices)} of {rows:,} rows are shown; --csv FILE writes all"))

@@ -617,6 +617,8 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
         names = [repr(column.name) for column in columns]
         omitted = [f"{len(names) - most_named_columns} more"] if len(names) > most_named_columns else []
         listed = ", ".join(names[:most_named_columns] + omitted) or "no columns"
+        if (other_format := _describe_other_format(columns)) is not None:
+            raise InvalidArgument(argument, f"{name!r} is not a column; {other_format}", str(name))
         if any(column.kind is ColumnKind.FIELDS and is_no_name(column.name) for column in columns):
             # the names may be the values of a record
             raise InvalidArgument(argument, f"{name!r} is not a column; {NO_HEADER}", str(name))
@@ -631,6 +633,35 @@ def find_column(name: object, columns: Sequence[Column], argument: str = "column
             str(name),
         )
     return positions[0]
+
+
+OTHER_FORMATS = MappingProxyType({
+    re.compile(r'\s*\[\s*$|\s*\[?\s*\{\s*"?\w+"?\s*:'): (
+        "the first line is JSON and not the header of a CSV file; convert the file to CSV"
+    ),
+    re.compile(r"\s*<(!doctype|\?xml|html|table)\b", re.IGNORECASE): (
+        "the first line is HTML or XML and not the header of a CSV file; save the table as CSV"
+    ),
+    re.compile(r"sep=\S?$"): (
+        "the first line is Excel's line on the delimiter and not the header; delete it, and give that delimiter "
+        "(--delimiter)"
+    ),
+    re.compile(r"#.*\s"): "the first line begins with # and may be a comment: if it is, delete it",
+})  # fmt: skip
+"""What the first name of a header shows if the first line is none, each with a message that quotes no name."""
+
+
+def _describe_other_format(columns: Sequence[Column]) -> str | None:
+    """Return what the first line of a CSV file seems to be, and what to do; None if it seems to be a header.
+
+    The names are not quoted, because in other formats the first line may hold a record.
+
+    Args:
+        columns: Columns of the header.
+    """
+    if not columns or columns[0].kind is not ColumnKind.FIELDS:
+        return None
+    return next((text for first, text in OTHER_FORMATS.items() if first.match(columns[0].name)), None)
 
 
 def _delimiter_hint(columns: Sequence[Column]) -> str:
