@@ -233,7 +233,9 @@ def _is_same_outcome(a: Sample, b: Sample) -> bool:
 
 
 def _subtract_outcomes(a: Sample, b: Sample) -> Floats | None:
-    """Return the difference of two outcomes' numbers, if both have the same kind and some numbers, else None."""
+    """Return the difference of two outcomes' numbers if both outcomes have the same type and some numbers, else
+    None.
+    """
     if a.kinds[0] != b.kinds[0] or a.numbers.shape != b.numbers.shape or not a.numbers.shape[1]:
         return None
     with np.errstate(over="ignore"):  # numbers that stand for infinite ones
@@ -241,7 +243,12 @@ def _subtract_outcomes(a: Sample, b: Sample) -> Floats | None:
 
 
 def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
-    """Return True if both arrays of differences exist and are equal."""
+    """Return True if both outcomes changed by the same differences, which would show reused noise.
+
+    Args:
+        x: Differences between the outcomes of two calls; None if the outcomes have different structures.
+        y: Differences between the outcomes of two other calls, or None.
+    """
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
@@ -254,7 +261,7 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
     Args:
         sampler: The release.
         pair: Neighbours.
-        calls: Calls on each of both.
+        calls: Number of calls of the release on each data set.
     """
     parser = OutcomeParser()
     left, right = (parser.parse_outcomes(sampler.draw(data, calls)).numbers for data in (pair.left, pair.right))

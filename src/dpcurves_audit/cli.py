@@ -354,7 +354,13 @@ def _make_question_command(name: str) -> options.Command:
     """
 
     def audit_question(cells: QuestionOptions, claimed: ClaimOptions, audit_options: AuditOptions) -> None:
-        """Audit the question named above; its help text is set below."""
+        """Audit the question that the command is named after; the help text is set from the question below.
+
+        Args:
+            cells: Options of the question: grid, adjacency and sampler.
+            claimed: Options of the claimed loss.
+            audit_options: Options of the audit: calls, seed and report files.
+        """
         from dpcurves.privacy import PrivacyLoss
 
         from .targets import PublicFunctionSampler, RoundsSampler, find_question
@@ -566,7 +572,7 @@ class StoredReports:
             name: Path of the file; None, or a file that does not exist yet: no reports.
 
         Raises:
-            Misuse: the file holds something else.
+            Misuse: a line of the file is no report.
         """
         from .report import Report
 
@@ -609,7 +615,11 @@ def _describe_finding(finding: Finding) -> str:
 
 
 def _select_targets(settings: EverythingOptions) -> list[AuditTarget]:
-    """Return the targets that the options select: all or the quick ones, by words in their names."""
+    """Return the audit targets that the options select: by words in their names, and only quick targets if asked for.
+
+    Args:
+        settings: Options of the command that audits this version of dpcurves.
+    """
     from .targets import list_targets
 
     selected = []

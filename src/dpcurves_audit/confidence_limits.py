@@ -210,7 +210,7 @@ class Claim:
 
     @classmethod
     def from_parameters(cls, epsilon: Exact | None, delta: float, rho: Exact | None) -> Claim:
-        """Return the claim with these parameters.
+        """Return the claim that these parameters state: epsilon, epsilon with delta, or rho.
 
         Args:
             epsilon: Claimed epsilon; None: a rho is claimed.
@@ -277,7 +277,8 @@ class Claim:
         return high / 100 if samples > 0 and high < 100 else None
 
     def _is_detected(self, share: float, samples: int, error: float) -> bool:
-        """Return True if Laplace noise that is too small is detected at the counts of a run at the worst decile.
+        """Return True if an audit would detect this lack of Laplace noise in about 9 of 10 runs (counts at the worst
+        decile).
 
         Args:
             share: Fraction of the claimed noise that is missing, from 0 to below 1.

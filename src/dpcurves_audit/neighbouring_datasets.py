@@ -521,23 +521,26 @@ def _choose_pairs(
 
 
 def _require_adjacency(adjacency: Neighbours) -> Neighbours:
-    """Return `adjacency` unchanged.
+    """Check that an argument is a neighbouring relation (add-remove or replace-one), and return it.
+
+    Args:
+        adjacency: Argument of the caller.
 
     Raises:
-        WrongArgumentType: it is no adjacency.
+        WrongArgumentType: the argument is no neighbouring relation.
     """
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     return adjacency
 
 
 def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
-    """Return edges as floats.
+    """Return the edges of cells as floats, after checking that they increase.
 
     Args:
-        edges: At least two finite numbers, increasing.
+        edges: Edges of cells: at least two finite numbers, increasing.
 
     Raises:
-        InvalidArgument: they are not.
+        InvalidArgument: the edges are not finite and increasing, or there are fewer than two.
     """
     numbers = [float(edge) for edge in edges]
     if (

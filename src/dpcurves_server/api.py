@@ -458,7 +458,11 @@ async def ask_question(
 
 @ROUTER.get("/projects/{project}/questions")
 def list_questions(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The questions of a project, newest first."""
+    """Read the current state of the task from the database.
+
+    Args:
+        task: Hash of the task.
+    """
     return [asked_question_to_json(who, question) for question in services.questions.all(who, project)]
 
 

@@ -178,11 +178,12 @@ class Source:
     decimal: str = "."
 
     def records(self) -> object:
-        """Return the data in the form that `Session` takes as its data argument. It counts nothing.
+        """Return the data in the form that `Session` takes as its data argument. No record is read.
 
         Returns:
-            Without a table name: the path, or a `CsvFile` if encoding or decimal sign differ from the default. With
-            one: the relation of a read-only DuckDB connection, or an `EngineTable`, which connects when it is opened.
+            Without a table name: the path, or a `CsvFile` if encoding or decimal sign differ from the default. With a
+            table name: the relation of a read-only DuckDB connection, or an `EngineTable`, which connects when it is
+            opened.
         """
         if not self.table:
             is_plain = (self.encoding, self.decimal) == ("utf-8", ".")
@@ -302,8 +303,8 @@ class Datasets:
                 connection: Connection in the write transaction.
 
             Raises:
-                ProtocolError: the relation to the people of the earlier version does not fit the version or the
-                    account.
+                ProtocolError: the stated relation between the people of this and the earlier version does not fit the
+                    number of the version or the account.
             """
             earlier = _find_latest(connection, name)
             if (earlier is None) != (relation is Relation.FIRST):

@@ -275,7 +275,8 @@ def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool
 
 
 def _has_main_range(form: Form, field: Field) -> bool:
-    """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1].
+    """Return True if a form's field is the range of the question's main column of numbers or times, not of a score in
+    [0, 1].
 
     Args:
         form: Form of the question.
@@ -358,7 +359,8 @@ def _takes_expression(form: Form, field: Field) -> bool:
 
 
 def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
-    """Return the typed fields, with the typed expressions in the place of columns.
+    """Return the form's texts, with typed expressions (derived columns) moved into the fields of the columns they
+    replace.
 
     Args:
         form: Form of the question.
@@ -735,9 +737,10 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
 
 
 def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Mapping[str, Declared]) -> Category:
-    """Return the class label of another field of the form, as the schema declares it.
+    """Return the class label that another field of the form holds, with the type that the schema declares.
 
-    It is the typed text, or else the usual or default label.
+    The label is the typed text; without a typed text it is the usual label of the declared column, or the field's
+    default.
 
     Args:
         form: Form of the question.
@@ -813,7 +816,7 @@ def _complete_range(
 
 
 def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) -> bool:
-    """Return True if declared scores lie in the default range of the question, [0, 1] if it states none.
+    """Return True if declared scores lie within the question's default range, or within [0, 1] without a default.
 
     Args:
         form: Form of the question.

@@ -92,7 +92,8 @@ class AuthorizationRequest:
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
-        """Return the SHA-256 of a label and the secret, in hexadecimal digits.
+        """Return pseudorandom digits for one purpose: the SHA-256 of a label and the sign-in's secret, in hexadecimal
+        digits.
 
         Args:
             label: Purpose of the digits; other labels give independent digits.

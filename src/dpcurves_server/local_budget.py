@@ -112,9 +112,9 @@ def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
 
 
 def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:
-    """Close the account of a dataset by a charge of all that remains, which pays for no answer.
+    """Close the account of a dataset by charging its whole remaining budget; the charge pays for no answer.
 
-    An account without a rest is closed already.
+    An account without remaining budget is closed already.
 
     Args:
         services: The services of the server.

@@ -170,7 +170,7 @@ class People:
         }
 
         def insert_person(connection: Connection) -> None:
-            """Store the account.
+            """Store the new account in the database.
 
             Args:
                 connection: Connection in the write transaction.
@@ -497,7 +497,7 @@ def _require_may_assign(who: Principal, role: Role) -> None:
         role: Role to assign.
 
     Raises:
-        ProtocolError: the caller may not.
+        ProtocolError: the caller may not assign this role.
     """
     require(who, Right.KEEP_PEOPLE)
     if role.value in KEEPERS:
@@ -593,8 +593,9 @@ class SignInThrottle:
             self._failures.pop(self._find_counter(client), None)
 
     def _find_counter(self, client: Hashable) -> int:
-        """Return the number of the client's counter. Without the key it cannot be known which clients share a
-        counter."""
+        """Return the number of the counter of a client's failed sign-ins: a keyed hash, so that nobody can choose to
+        collide.
+        """
         digest = blake2b(repr(client).encode(errors="surrogatepass"), key=self._key, digest_size=8).digest()
         return int.from_bytes(digest) % THROTTLED_CLIENTS
 
@@ -672,7 +673,7 @@ def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: st
         renewed: New hash of the same password; None: the stored one stays.
 
     Returns:
-        1, since something was written.
+        1: the number of changed rows, never 0.
     """
     connection.execute(delete(ADDRESSES).filter_by(person=name, digest=digest))
     newest = select(ADDRESSES.c.digest).filter_by(person=name).order_by(ADDRESSES.c.seen.desc())
@@ -922,7 +923,7 @@ class Tokens:
                 connection: Connection in the write transaction.
 
             Raises:
-                ProtocolError: the caller has none of this id (status 404).
+                ProtocolError: the caller has no token of this id (status 404).
             """
             is_own_token = (TOKENS.c.id == token, TOKENS.c.person == who.name)
             if not connection.execute(delete(TOKENS).where(*is_own_token)).rowcount:

@@ -517,9 +517,13 @@ def _require_numbers(declared: Declared, axis: Axis) -> None:
 
 
 def _is_declared(value: Category, declared: Declared) -> bool:
-    """Return True if the schema allows a value.
+    """Return True if the schema allows a value: a declared category, or a number in the declared range.
 
-    It allows declared categories, any value if it does not list them, and numbers in the declared range.
+    If the schema does not list a column's categories, every value is allowed.
+
+    Args:
+        value: Value that a question names.
+        declared: The declared column.
     """
     if has_unknown_categories(declared):
         return True

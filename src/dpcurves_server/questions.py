@@ -103,7 +103,11 @@ class AskedQuestion:
 
 
 def question_from_row(row: Row[Any]) -> AskedQuestion:
-    """Return the question of a row of `WITH_RELEASES`, unredacted."""
+    """Return the asked question that a database row holds, with all names; the caller redacts names where needed.
+
+    Args:
+        row: Row of the statement `WITH_RELEASES`: a question joined with its release.
+    """
     return AskedQuestion(
         row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
         loss_from_text(row.epsilon, row.rho), row.asked_at, State(row.shown),
@@ -384,8 +388,8 @@ class Questions:
 def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
     """Return the id under which the ledger charges a project's question, once.
 
-    It is equal for all analysts of a project, and for all questions that count the same on the same version at the same
-    loss.
+    The id is equal for all analysts of a project, and for all questions that count the same on the same version at the
+    same loss.
 
     Args:
         member: The project and the analyst who asks.
@@ -436,12 +440,12 @@ def _number_to_text(number: object) -> str | None:
 
 
 def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQuestion | None, tuple[AskedQuestion, ...]]:
-    """Return the question of this id, or None, and published questions that the same release answers.
+    """Return the question with an id, or None, and all published questions that the same release answers.
 
     Args:
         connection: Connection to the server's database.
         id: Identifier of the question.
-        same: Text that is equal for questions of one release.
+        same: Canonical text of question and loss, equal for all questions that one release answers.
     """
     published = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
     rows = connection.execute(WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()

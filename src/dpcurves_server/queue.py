@@ -193,7 +193,8 @@ class Queue:
 
     @write_transaction
     def schedule_retry(self, connection: Connection, job: Job) -> None:
-        """Record that counting a leased question failed, and block it for the next wait of `RETRY_SECONDS`.
+        """Record that counting a leased question failed; no worker may lease the question until the time of the next
+        retry.
 
         Without a valid lease, nothing changes.
 
@@ -489,7 +490,8 @@ class Stewardship:
             id: Id of the question.
 
         Raises:
-            ProtocolError: it does not exist, no longer waits (status 409), or is not the caller's to manage.
+            ProtocolError: the question does not exist, no longer waits (status 409), or belongs to a data set that the
+                caller does not manage.
         """
         question = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, question.subject)
@@ -499,7 +501,7 @@ class Stewardship:
 
 
 def _update_in_state(id: str, state: State) -> Update:
-    """Return an SQL update of a question that applies only in this state.
+    """Return an SQL statement that updates a question only while the question is in this state.
 
     Args:
         id: Identifier of the question.

@@ -193,8 +193,9 @@ class Releases:
         return answer
 
     def is_drawn(self, id: str) -> bool:
-        """Return True if no picture of this identifier waits to be drawn: it is stored, or no answer has the
-        identifier."""
+        """Return True if the picture of an answer is stored, or no answer has this identifier: there is no need to wait
+        for it.
+        """
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
         return self._archive.read_snapshot(lambda connection: connection.execute(query).first()) is None
 

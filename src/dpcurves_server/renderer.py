@@ -127,7 +127,11 @@ def collect_sketch_inputs(question_plan: QuestionPlan) -> DrawingInputs:
 
 
 def collect_comparison_inputs(release: Answer) -> DrawingInputs:
-    """Return the inputs of a comparison with a synthetic table: released numbers only."""
+    """Return what the comparison of a release with a synthetic table is drawn from: released numbers only.
+
+    Args:
+        release: Answer of a question, to be compared.
+    """
     return {"draw": BESIDE, "question": dict(release.asked_question.question), "curve": release.json}
 
 
@@ -230,7 +234,8 @@ SKETCH_KEY = b"public key of the noise in sketches"
 def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
     """Draw the question's answer on a public table, with noise of the planned scale from a public key.
 
-    With a typed share of rows, that share of the table's rows passes the filter, chosen without regard to values.
+    If the form states the share of rows that pass the filter, this share of the table's rows passes, chosen without
+    regard to values.
 
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
 
@@ -347,14 +352,15 @@ def _build_trial_table(inputs: DrawingInputs, table: Any | None) -> Any:
 
 
 def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
-    """Return the table with a column that is 1 for a share of its rows, evenly spread, and the condition that it is.
+    """Add a column that marks a given share of a table's rows, evenly spread; return the table and a filter on the
+    column.
 
     Args:
         trial: Table of pyarrow.
         share: Share of the rows that pass, 0 to 1.
 
     Returns:
-        Table with the column, and the condition as an expression.
+        Table with a column of 1 and 0, and an expression that is true where the column is 1.
     """
     name = PASSES
     while name in trial.column_names:

@@ -64,7 +64,7 @@ class ServerOptions:
         """Return the number of the server that --party names, 0 or 1.
 
         Raises:
-            Misuse: the text is another one.
+            Misuse: --party is neither 0 nor 1.
         """
         if self.party not in ("0", "1"):
             raise Misuse("party", f"must be 0 or 1, got {self.party!r}")
@@ -79,7 +79,12 @@ class RenamedColumns:
     label: str | None = options.optional("NAME", "Name of the task's column of labels in DATA, if it differs.")
 
     def rename_axes(self, task: Task) -> tuple[Axis | Categories, ...]:
-        """Return the axes of the task, with the column names of the table, also in its filter."""
+        """Return the task's axes under the column names of the owner's table, in which their filters are renamed as
+        well.
+
+        Args:
+            task: The task.
+        """
         from dpcurves.expressions import rename_columns
 
         matches = self._match_names(task)
@@ -117,7 +122,8 @@ class EarlierRecords:
     )
 
     def parse_earlier(self) -> EarlierPolicy:
-        """Return what --on-conflict says: which records count if others were sent with the same ticket before.
+        """Return the policy that --on-conflict names: which records count if others were sent with the same ticket
+        before.
 
         Raises:
             Misuse: the word is neither ``keep`` nor ``replace``.
@@ -337,8 +343,13 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
 
 
 def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
-    """Return the mean over pairs from the relay server or from both servers, by the task's trust model; notes are not
-    warned of.
+    """Ask for the mean of a kernel over pairs: the relay server for a task of people, else both servers.
+
+    Notes on the result raise no warnings here; the command prints them.
+
+    Args:
+        task: Task of pairs, whose trust model decides who is asked.
+        bearer: Options with the analyst's ticket and the timeout.
     """
     from ..pairs import Trust
     from ..pairs.service import ask_pairs, ask_people
@@ -516,9 +527,9 @@ def _create_ask_command(name: str, command: Command) -> Command:
     has_one_grid = _has_one_grid(command)
 
     def ask_question(servers: TaskServers, output: Output, **groups: Any) -> None:
-        """Ask two servers the question, and print or write the answer as `output` says.
+        """Ask two servers the question that the command is named after, and print or write the answer.
 
-        The text is replaced below by the help text of the command.
+        The command's help text replaces this text.
 
         Args:
             servers: Options that name the task, the ticket and the server that is asked.

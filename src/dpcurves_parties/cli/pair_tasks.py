@@ -215,7 +215,13 @@ def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: Me
 
 
 def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds: int) -> MeetingProgress:
-    """Return a person's progress after at most `wait_seconds`, or once all pairs are done."""
+    """Poll the relay server until all of a person's pairs are done, or for at most `wait_seconds`; return the progress.
+
+    Args:
+        participant: The person who takes part.
+        values: SECRET. The person's values, in the order of the kernel's columns.
+        wait_seconds: Seconds to wait at most.
+    """
     from time import monotonic, sleep
 
     # 0.2: seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to 5
@@ -434,7 +440,8 @@ class PairPlanOptions:
         """Return the public variance components of the kernel, if given: given one person, and in total.
 
         Raises:
-            Misuse: they are not two numbers, the second at least twice the first, which is not negative.
+            Misuse: the option does not hold two numbers of which the first is not negative and the second is at least
+                twice the first.
         """
         from ..pairs.statistics import Zetas
 

@@ -252,7 +252,7 @@ def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
 def seed_correction(right: Words, left_difference: Words, right_difference: Words) -> tuple[Words, Words]:
     """Return the correction words of one level's seeds.
 
-    They make both servers' seeds equal off the path, and their control bits differ on it.
+    The corrections make both servers' seeds equal off the path to the secret cell, and their control bits differ on it.
 
     Args:
         right: Masks of all ones where the path turns right, (keys,).
@@ -494,7 +494,9 @@ class _Step:
 
     @classmethod
     def from_ciphers(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
-        """Return a step with a new buffer for `count` keys, and one block more, as OpenSSL demands.
+        """Create the engine's step, which moves keys down one tree level, with a buffer for `count` keys.
+
+        The buffer has one block more than `count`, as OpenSSL demands.
 
         Args:
             ciphers: The AES permutations of the task.
@@ -504,8 +506,8 @@ class _Step:
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
     def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
-        """SECRET: move a state one level down, into the buffer `room`; return the buffer of its old seeds, for
-        reuse.
+        """SECRET: move a state one level down the trees; its new seeds are written into `room`, and the old seeds'
+        buffer is returned for reuse.
 
         Args:
             state: Seeds and values of the keys, which are changed.
@@ -590,7 +592,7 @@ class _CorrectionWriter:
         return first, second
 
     def write_values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
-        """SECRET: write one level's corrections of values; return `owed` one level deeper.
+        """SECRET: write one level's corrections of values; return the servers' summed values one level deeper.
 
         `owed` is the sum of both servers' values on the path to the cell.
 
@@ -946,5 +948,7 @@ def supported_lanes() -> int:
 
 
 def select_engine(task: bytes) -> Engine:
-    """Return the fastest engine of this machine. All engines of a task return equal bits."""
+    """Return the fastest engine of this machine that expands keys of a task. All engines of a task return equal
+    bits.
+    """
     return FastEngine.from_task(task) if supported_lanes() else PortableEngine.from_task(task)

@@ -465,7 +465,7 @@ class Evaluator:
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
-        """Return the label unchanged: the garbler has swapped its meaning.
+        """SECRET: return a negated wire's labels, which are the same labels: the garbler has swapped what they mean.
 
         Args:
             wire: SECRET. Labels of the input's values, ``(instances, 2)``.

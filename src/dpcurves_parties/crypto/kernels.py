@@ -77,7 +77,7 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
                     arguments: LLVM values of the arguments.
 
                 Returns:
-                    The value that stands for nothing.
+                    LLVM's dummy value, because the intrinsic returns nothing.
                 """
                 emit(context, builder, signature.args, arguments)
                 return context.get_dummy_value()
@@ -154,12 +154,12 @@ class AesEmitter:
         ]
 
     def store(self, registers: Sequence[Any], base: Any, first: Any, stride: int) -> None:
-        """Emit stores of one register per group.
+        """Emit the code that stores one vector register of blocks per group into an array.
 
         Args:
             registers: The registers.
             base: Pointer to an array.
-            first: Key of the first block; the others follow.
+            first: Index of the key of the first block; the other blocks follow.
             stride: Words per key in the array.
         """
         for group, register in enumerate(registers):
@@ -899,7 +899,7 @@ def _digest(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 
 @cache
 def compile_digests() -> Callable[..., None]:
-    """Compile the digests ``(count, 4)`` of messages ``(count, 6)``, both as little-endian words.
+    """Compile the function that writes SHA-256 digests ``(count, 4)`` of messages ``(count, 6)``, little-endian words.
 
     Returns:
         Compiled function of messages and result array.
@@ -949,8 +949,9 @@ def _expand_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 
 @define_intrinsic("planes", "written", "round_keys", "first", "lanes", "groups")
 def _mark_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the marks of some keys: for each the XOR of the AES encryptions of its blocks, one from each array in
-    `arguments[0]`.
+    """Emit the code that computes the marks of some keys, by which two servers check that the keys are valid.
+
+    A key's mark is the XOR of the AES encryptions of its blocks, one from each array in `arguments[0]`.
 
     Args:
         context: Numba's context.

@@ -133,7 +133,7 @@ class CorrectionWords(ABC):
 
     @classmethod
     def record_words(cls, domain: Domain) -> int:
-        """Return the number of 64-bit words of one key's correction words.
+        """Return the number of 64-bit words that the correction words of one key take up in a serialised record.
 
         Args:
             domain: Domain of the keys: bits of a cell, and ring of the values.
@@ -142,7 +142,9 @@ class CorrectionWords(ABC):
 
     @classmethod
     def allocate(cls, domain: Domain, count: int) -> Self:
-        """Allocate the arrays for `count` keys, for a generator to fill: `turns` is 0, all others are uninitialised.
+        """Allocate the arrays of `count` keys for a key generator to fill in.
+
+        The array `turns`, to which the generator adds bits, is 0; all others are uninitialised.
 
         Args:
             domain: Domain of the keys: bits of a cell, and ring of the values.

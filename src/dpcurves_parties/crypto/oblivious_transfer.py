@@ -33,7 +33,7 @@ def load_sodium() -> Any:
     """Return the bindings of libsodium, the module `rbcl`.
 
     Raises:
-        ImportError: they are not installed; the message has the command that installs them.
+        ImportError: the package `rbcl` is not installed; the message has the command that installs them.
     """
     try:
         import rbcl
@@ -444,7 +444,7 @@ class _LeafStreams:
 
     @classmethod
     def from_trees(cls, trees: SeedTrees) -> _LeafStreams:
-        """SECRET: start an AES-128 key stream for each leaf of the trees."""
+        """SECRET: start an AES-128 key stream for each leaf seed, from which labels of transfers are expanded."""
         raw = trees.leaves.astype("<u8")
         return cls(trees.levels, [[_create_stream(seed.tobytes()) for seed in tree] for tree in raw])
 

@@ -88,7 +88,9 @@ class Ring:
         return self.subtract(np.zeros_like(numbers), numbers)
 
     def units(self, mask: Words) -> Words:
-        """Return ring elements (..., words): 1 where the mask (...) has all 64 bits set, 0 where it has none."""
+        """Convert masks (...) to ring elements (..., words): 1 where all 64 bits of the mask are set, 0 where no bit is
+        set.
+        """
         ones = (mask & np.uint64(1))[..., None]
         return ones if self.words == 1 else np.concatenate([ones, np.zeros_like(ones)], axis=-1)
 

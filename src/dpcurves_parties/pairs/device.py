@@ -545,13 +545,13 @@ class Device:
     def sample_inputs(self, meeting: Meeting, job: Job, person: int, value_count: int) -> tuple[int, ...]:
         """SECRET: return this person's uniform inputs to a meeting, after its `value_count` values.
 
-        They never change.
+        Repeated calls return the same numbers, so that a repeated meeting reveals nothing new.
 
         Args:
             meeting: The meeting.
             job: The computation of the meeting.
             person: Number of this person.
-            value_count: How many inputs are values of the person.
+            value_count: Number of the person's inputs that are values; random inputs follow.
         """
         randomness = Randomness.from_key(self._secret, "thrown in " + meeting.name.hex())
         return tuple(
@@ -563,7 +563,7 @@ class Device:
         """Check that a meeting was entered and was not dropped.
 
         Raises:
-            ProtocolError: it was not entered yet, or was dropped.
+            ProtocolError: the meeting was not entered yet, or was dropped.
         """
         with self._open_transaction() as connection:
             row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
@@ -659,7 +659,8 @@ class Person:
     def advance_meeting(self, meeting: Meeting, values: Sequence[Any]) -> bool:
         """Send all of this person's messages of a meeting that can be sent by now; return whether all are sent.
 
-        False: a message of the partner is missing. Call the method again when the partner may have written.
+        It returns False while a message of the partner is missing. Call the method again when the partner may have
+        written.
 
         Args:
             meeting: Meeting of the agreement.

@@ -187,8 +187,7 @@ class Kernel:
             """Return the kernel's value of two people who both pass; else 0.
 
             Args:
-                first: Symbolic columns of one person, as attributes; `PASSES` is the bit that tells whether the
-                    person passes.
+                first: Symbolic columns of one person, as attributes; `PASSES` is 1 if the person meets the condition.
                 second: Symbolic columns of the other person.
             """
             return mux(getattr(first, PASSES) & getattr(second, PASSES), self.function(first, second), 0)
@@ -203,7 +202,9 @@ class Kernel:
 
     @cached_property
     def form(self) -> KernelForm:
-        """Public description of the kernel."""
+        """Public description of the kernel for plans and releases: hash of its circuit, columns with bits, range and
+        unit.
+        """
         (output,) = self.circuit.outputs
         digest = sha256(to_bristol(self.circuit).encode()).hexdigest()
         columns = tuple(zip(self.columns, self.bits.values(), strict=True))

@@ -180,7 +180,8 @@ def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circui
     """
 
     def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
-        """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``.
+        """Add circuit noise to a sum: return the sum minus its least possible value, plus noise, modulo
+        ``2**noise.width``.
 
         Args:
             total: Sum of the kernel values of all pairs, including `total_offset`.
@@ -383,7 +384,10 @@ class PairTerms:
         return self.pairing.pairs_per_person
 
     def build_agreement(self, seed: bytes) -> Agreement:
-        """Return the agreement, once the seed is known.
+        """Return the agreement of all participants, whose pairs are drawn from the revealed seed.
+
+        Args:
+            seed: The revealed seed, which is checked against its commitment.
 
         Raises:
             ProtocolError: the seed does not match the commitment.

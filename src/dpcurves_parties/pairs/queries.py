@@ -166,7 +166,7 @@ class Permutations(Pairing):
         return np.concatenate(rounds)
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return exact expectations.
+        """Return the exact expected numbers of overlaps between the pairs of several random orders of the people.
 
         With m = ``n // 2``, another order pairs a given person with probability ``2 m / n``, and contains a given pair
         with probability m over the number of all pairs.
@@ -267,7 +267,8 @@ class OwnChoice(Pairing):
 
 
 def _draw_distances(people: int, partner_count: int, seed: bytes) -> IntArray:
-    """Draw each person's distances to its partners on a circle: (people, many), from 1, without repetition in a row.
+    """Draw each person's distances to its partners on a circle: (people, partner_count), each from 1; a person's
+    distances differ.
 
     Args:
         people: Number of people.
@@ -296,7 +297,7 @@ def shuffle_people(people: int, seed: bytes, number: int) -> IntArray:
     Args:
         people: Number of people.
         seed: The seed of the pairs.
-        number: Number of the order.
+        number: Number of the shuffle, from which another order follows.
     """
     return np.argsort(_expand_seed(people, seed, f"order {number}"), kind="stable")
 
@@ -332,7 +333,10 @@ def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
 
 
 def _tournament_round(people: int, number: int) -> IntArray:
-    """Return the pairs of one round as positions of an order, by the circle method; one is fixed, or pauses.
+    """Return the pairs of one round of a round-robin tournament, as positions in an order of people, by the circle
+    method.
+
+    With an odd number of people, one person pauses in each round.
 
     Args:
         people: Number of people.
@@ -372,7 +376,7 @@ def _require_seed(seed: bytes) -> None:
     """Check that a seed of pairs has 32 bytes.
 
     Raises:
-        ValueError: it has another length.
+        ValueError: the seed has another length.
     """
     if len(seed) != PAIR_SEED_SIZE:
         raise InvalidArgument(
@@ -541,7 +545,7 @@ class PairDistribution(OutputDistribution):
         """Parse the distribution of a stored release.
 
         Args:
-            stored: The stored object.
+            stored: Fields of the release as JSON objects.
 
         Raises:
             ValueError: fields are missing or inconsistent.
@@ -581,9 +585,9 @@ class PairAnswers(PairDistribution):
         return 3
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the three sums that stand for a release without a question.
+        """Return the three sums that a release without a question shows.
 
-        They are the rounded expectations if all values were in the middle of the range.
+        The sums are the rounded expectations if all values were in the middle of the range.
         """
         middle = float(self.offset + self.gain * Fraction(self.minimum + self.maximum, 2))
         return round(self.pairs * middle), round(self.pairs * middle), round(self.one_shared / 2 * middle**2)
@@ -603,7 +607,7 @@ class PairSum(PairDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released integers: the one noisy sum over all pairs."""
+        """Number of released integers: 1, the noisy sum over all pairs."""
         return 1
 
     @property
@@ -613,7 +617,7 @@ class PairSum(PairDistribution):
         return 2 * exp(-rate) / expm1(-rate) ** 2
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the sum that stands for a release without a question: the exact sum if all values were in the
-        middle.
+        """Return the sum that a release without a question shows: the exact sum if all values were in the middle of
+        their range.
         """
         return (self.pairs * (self.minimum + self.maximum) // 2,)

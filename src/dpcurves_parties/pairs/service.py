@@ -206,7 +206,10 @@ DRAWN_AS = "random bits of both servers, in a circuit"  # the ledger's name for 
 def count_answer_values(task: PairTask) -> int:
     """Return the number of released integers: one if noise is added to the sum, three if to each pair's answer.
 
-    It does not depend on the number of people, which is not known before the task is closed.
+    The number does not depend on how many people take part, which is not known before the task is closed.
+
+    Args:
+        task: Document of the task.
     """
     return len(task.plan(max(task.people, task.pairing.pairs_per_person + 1)).distribution.blank_values())
 
@@ -312,8 +315,10 @@ class PairService(SharedTaskService[PairTask]):
 
     @property
     def noise_distribution_name(self) -> str:
-        """Name of the noise, which a repeated charge must equal. Noise is drawn once in a session and stored, not
-        derived.
+        """Name of the noise distribution, recorded with the charge, so that a repeated charge with other noise is
+        refused.
+
+        In a task of pairs, noise is drawn once in a session and stored, not derived from keys.
         """
         return DRAWN_AS
 
@@ -502,7 +507,7 @@ class PairService(SharedTaskService[PairTask]):
         return session, self._charge_ledger(status)
 
     def _find_pairs(self, status: TaskStatus) -> TaskPairs:
-        """Return which people of the closed report set form pairs.
+        """Return the pairs of people of the closed report set, drawn from the revealed seed.
 
         Args:
             status: Status of the task, with the number of reports.

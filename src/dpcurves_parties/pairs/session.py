@@ -282,7 +282,7 @@ class RunStore(Protocol):
         """Return the stored run of a job; without one: state NOTHING, an id of zeros, and an empty share."""
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed.
+        """Store this server's share of a run's result durably; a share that was never confirmed is replaced.
 
         Args:
             job: Name of the job, 32 bytes.
@@ -322,7 +322,7 @@ class FileRunStore:
         return StoredRun(RunState(row[0]), row[1], row[2]) if row else StoredRun(RunState.NOTHING, NOTHING, b"")
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed.
+        """Store this server's share of a run's result in the file; a share that was never confirmed is replaced.
 
         Args:
             job: Name of the job, 32 bytes.
@@ -330,7 +330,7 @@ class FileRunStore:
             share: This server's share of the result. SECRET.
 
         Raises:
-            ProtocolError: a run was confirmed.
+            ProtocolError: a run of this job was confirmed.
         """
         with self._open_transaction() as connection:
             connection.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, RunState.CONFIRMED))

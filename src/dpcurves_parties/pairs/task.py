@@ -407,7 +407,7 @@ def write_seed(ticket: Path, seed: bytes) -> Path:
     """Write the seed to a new file that only its owner may read.
 
     Args:
-        ticket: Path of the coordinator's ticket; the seed's file stands beside it.
+        ticket: Path of the coordinator's ticket; the seed's file is written beside it.
         seed: The secret bytes from which the pairs are drawn.
 
     Returns:

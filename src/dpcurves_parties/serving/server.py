@@ -261,10 +261,10 @@ class Admission:
         self._idle.add(connection)
 
     def admit_request(self, connection: ClientConnection, *, complete: bool) -> bool:
-        """Return True if there is a place for a request; False if complete requests take all places.
+        """Return True if a request may be served now; False if complete requests use the whole capacity.
 
         Args:
-            connection: Its connection.
+            connection: Connection on which the request arrives.
             complete: Whether the whole request has arrived, or only its head.
         """
         if connection not in self._answered and connection not in self._receiving:
@@ -664,7 +664,7 @@ class _AnnouncingServer(uvicorn.Server):
         """Open the listening sockets, and call `ready`.
 
         Raises:
-            ProtocolError: the address is taken, or is none of this machine.
+            ProtocolError: the address is taken, or does not belong to this machine.
         """
         await self.lifespan.startup()
         try:

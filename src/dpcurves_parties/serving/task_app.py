@@ -106,7 +106,7 @@ def _pass_path_parameters(handler: Handler) -> Callable[[Request], Awaitable[Res
     """Return a request handler that receives the parts of its path as arguments."""
 
     async def call_handler(request: Request) -> Response:
-        """Call the handler with the parts of the path, then the request."""
+        """Call the route's handler with the path's parameters as arguments, and the request as the last argument."""
         return await handler(*request.path_params.values(), request)
 
     return call_handler
@@ -279,8 +279,8 @@ async def respond_from_future(coming: Awaitable[bytes]) -> Response:
         coming: Future of the JSON body.
 
     Raises:
-        ProtocolError: the future ended with one, or with another exception, of which only type and place are revealed
-            (status 500, or 503 if the disk cannot be written).
+        ProtocolError: the future failed with a `ProtocolError`; or with another exception, of which only type and place
+            are revealed (status 500, or 503 if the disk cannot be written).
     """
     try:
         return Response(await coming, media_type="application/json")

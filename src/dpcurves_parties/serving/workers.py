@@ -291,7 +291,7 @@ def _import_distributed() -> Any:
     """Return the module `distributed` of Dask, which is an optional dependency.
 
     Raises:
-        ValueError: It is not installed; the message has the command that installs it.
+        ValueError: The package is not installed; the message has the command that installs it.
     """
     try:
         import distributed

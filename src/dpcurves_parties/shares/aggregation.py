@@ -83,7 +83,7 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
     """Return the digests in the other server's message, (reports, size) bytes.
 
     Args:
-        told: Fields of the message, of which ``check`` has the digests as Base64.
+        told: Fields of the other server's message, of which ``check`` has the digests as Base64.
         reports: Number of reports that were checked here.
         size: Bytes of a digest.
 
@@ -238,16 +238,18 @@ class AnswerProofs:
             return OwnProof(self, self._own_proof)
 
     def record_peer_hash(self, own: ShareProof, told: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the noise hashes of servers 0 and 1.
-
-        The other server's hash is stored at the first answer, and must stay the same.
+        """Store the other server's noise hash at the first answer, require the same hash later, and return both
+        servers' hashes.
 
         Args:
             own: Proof of this server's answer share.
             told: Fields of the other server's message.
 
+        Returns:
+            Noise hashes of servers 0 and 1.
+
         Raises:
-            ProtocolError: the other server sent no hash, or sent another one before.
+            ProtocolError: the other server sent no hash, or sent another hash before.
         """
         peer_hash = told.get("bound")
         if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
@@ -266,8 +268,8 @@ class OwnProof(NamedTuple):
     ) -> AnswerShare:
         """Return an answer share with the analyst's proof, if the answer is proved.
 
-        Every message of the other server binds it to its noise, also for unproved answers. Otherwise it could choose
-        its noise after it has seen some of these.
+        Every message of the other server commits that server to its noise, also for unproved answers. Otherwise the
+        server could choose its noise after it has seen some of this server's answers.
 
         Args:
             share: This server's answer share.
@@ -281,7 +283,11 @@ class OwnProof(NamedTuple):
 
 
 def _noise_hash_field(proof: OwnProof | None) -> dict[str, str]:
-    """Return the message field with the noise hash to which this server is bound; no field without a proof."""
+    """Return the message field with the hash that commits this server to its noise; no field if answers are not proved.
+
+    Args:
+        proof: This server's proof of its answer share; None if answers are not proved.
+    """
     return {} if proof is None else {"bound": proof.share_proof.hash}
 
 
@@ -348,6 +354,9 @@ class PlainCounting:
 
         Counts at thresholds are computed anew. The proved answer and the counts of all cells are computed once, while
         concurrent requests wait.
+
+        Args:
+            plan: Plan of the answer: mechanism, thresholds and noise.
         """
         if not plan.query.is_dense and (self.proofs is None or plan.query.requested_slots != self.proofs.thresholds):
             return make_answer_share(plan, self.reports, self.allotment)
@@ -368,7 +377,7 @@ class PlainCounting:
         raise ProtocolError("question", NOT_CHECKED, 409)
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
-        """Refuse the other server's digests: reports of this task are not checked.
+        """Refuse the other server's digests, which this task does not use: its reports are not checked.
 
         Args:
             asked: The question of the peer.
@@ -526,7 +535,8 @@ class CheckedCounting:
         )
 
     def evaluate(self, asked: QuestionMessage) -> bytes:
-        """Return the digests that the other server compares before the first answer.
+        """Return this server's digests of all reports, which the other server compares with its own before the first
+        answer.
 
         Args:
             asked: The question of the peer.
@@ -571,7 +581,8 @@ class CheckedCounting:
         )
 
     def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
-        """Check all reports with the other server's digests, unless that was done, and return which failed.
+        """Check all reports against the other server's digests, unless they are checked already, and return which
+        failed.
 
         Args:
             asked: The question of the peer.
@@ -857,13 +868,17 @@ class TaskService(SharedTaskService[Task]):
         return self._seal_aggregate_share(job, counting.make_cell_share(task.plan((), status.reports), None), status)
 
     def _require_collectable(self) -> Task:
-        """Return the task, if it counts cells without proofs."""
+        """Check that an analyst can collect this task's counts by the DAP draft, and return the task.
+
+        Raises:
+            ProtocolError: the task counts at thresholds only, or proves its answers (status 404).
+        """
         if self.task.count_kind is not CountKind.CELLS or self.task.proof_key_hashes:
             raise ProtocolError("task", NOT_COLLECTED, 404)
         return self.task
 
     def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, status: TaskStatus) -> bytes:
-        """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
+        """Seal a server's aggregate share to the collector: report set, commitments, number of dropped reports, and
         values.
 
         Args:
@@ -971,7 +986,9 @@ class TaskService(SharedTaskService[Task]):
         return self.task.plan(question.thresholds, counting.status.reports)
 
     def _ensure_counting(self) -> PlainCounting | CheckedCounting:
-        """Charge the whole loss of the task for these reports, and no other set, and return their counting."""
+        """Charge the task's whole loss for the accepted report set, once, and return the object that counts these
+        reports.
+        """
         with self._lock:
             if self._counting is None:
                 status = self._require_closed()
@@ -991,7 +1008,8 @@ class TaskService(SharedTaskService[Task]):
         """
 
         def derive_noise_key(dropped: bytes) -> NoiseKey:
-            """SECRET: return the noise key of the accepted reports, given the flags of those that failed.
+            """SECRET: return the noise key of the reports that passed the check; another set of failed reports has
+            another key.
 
             Args:
                 dropped: Packed flags of the reports that failed the check.
@@ -1090,10 +1108,10 @@ class TaskService(SharedTaskService[Task]):
         return self._noise.derive_noise_key(str(status.report_set))
 
     def _derive_verify_key(self, status: TaskStatus) -> bytes:
-        """Derive the key of digests. Both servers can derive it, no owner can; it belongs to a closed set.
+        """Derive the secret key with which both servers hash reports to check them; no owner can derive it.
 
         Args:
-            status: State of the closed task.
+            status: State of the closed task; each report set has its own key.
         """
         return derive_key(self._shared_secret, f"verification {self.task.hash} {status.report_set}")
 

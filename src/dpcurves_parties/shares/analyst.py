@@ -164,7 +164,7 @@ def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
 
 
 def _plan_example(task: Task) -> Plan:
-    """Return the plan of one count of one report, which has the error of every count.
+    """Return the plan of a single count of a single report, to describe the error that every count of the task has.
 
     Args:
         task: Document of the task.

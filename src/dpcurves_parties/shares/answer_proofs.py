@@ -106,7 +106,11 @@ def _reduce(words: Words) -> Words:
 
 
 def _negate(words: Words) -> Words:
-    """Return the residues of the negated words, which must be at most the prime; 0 becomes the prime itself."""
+    """Negate residues modulo the Mersenne prime without branches; 0 becomes the prime itself.
+
+    Args:
+        words: Residues, each at most the prime.
+    """
     return words ^ _LOW
 
 
@@ -359,10 +363,10 @@ class ProvedEdges(ProvedValues):
 
     @property
     def max_noise_difference(self) -> float:
-        """The largest bound `bound_noise_difference` of counts below adjacent edges.
+        """Largest difference that noise may cause between counts below adjacent edges, see `bound_noise_difference`.
 
-        It also bounds counts between two edges, which share at least as many noises with the count below the lower
-        edge.
+        The bound also holds for counts between two edges, which share at least as many noises with the count below the
+        lower edge.
         """
         return max(self.bound_noise_difference(*edges) for edges in pairwise((0, *self.distribution.prefix_lengths)))
 
@@ -396,7 +400,11 @@ class ProofKeys:
 
     @classmethod
     def generate(cls, analysts: int) -> Self:
-        """SECRET: draw a new secret, from which the keys of this number of analysts are derived."""
+        """SECRET: draw a new secret for proofs of answers, from which each analyst's key is derived.
+
+        Args:
+            analysts: Number of analysts.
+        """
         return cls(secrets.token_hex(32), analysts)
 
     @property
@@ -433,15 +441,15 @@ def hash_key(key: str) -> str:
 
 
 def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
-    """Return the key in a ticket, if its hash is allowed.
+    """Return the key for proofs of answers in a ticket, if the task document lists its hash.
 
     Args:
-        key: The key.
+        key: The ticket's key for proofs of answers; empty if the ticket has none.
         allowed_hashes: Hashes of keys in the task document.
-        key_hash: Hash of the key.
+        key_hash: Hash of `key`.
 
     Raises:
-        ProtocolError: the ticket has another key or none.
+        ProtocolError: the ticket has a key that the task document does not list, or none.
     """
     if key_hash not in allowed_hashes:
         raise ProtocolError(
@@ -551,12 +559,15 @@ class ShareProof(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the masked noise in hexadecimal digits, to which the server is bound."""
+        """SHA-256 of the masked noise in hexadecimal digits: this commitment binds the server to its noise."""
         return hash_noise(self.masked_noise)
 
     def proof_for_analyst(self, analyst: int) -> tuple[int, ...]:
         """Return the proof for one analyst, which is sent beside the answer share: the masked noise, then the analyst's
         sum.
+
+        Args:
+            analyst: Number of the analyst, whose secret key weights the sum.
         """
         return *self.masked_noise, self.sums[analyst]
 
@@ -610,7 +621,7 @@ class ServerProver:
 def require_proved_answer(
     key: str, task: str, counts: Sequence[int], proofs: Sequence[Sequence[int]], noise_hashes: Sequence[str]
 ) -> None:
-    """Refuse an answer that is not proved.
+    """Refuse a two-server answer unless both servers' proofs show that it was computed from the shares as promised.
 
     Args:
         key: Key of the analyst.
@@ -652,7 +663,7 @@ def require_words(words: Words) -> None:
     """Check that proof words are below the prime 2**61 - 1.
 
     Raises:
-        ValueError: a word is not; the message shows none of them.
+        ValueError: a word is not below the prime; the message shows no word.
     """
     if bool(np.any(words >= _LOW)):
         raise InvalidArgument(

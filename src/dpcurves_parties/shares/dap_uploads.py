@@ -327,10 +327,13 @@ class UploadLeader:
 
 
 def _extract_error(outcome: int | BaseException) -> Exception | None:
-    """Return the error that an outcome is; None for a number.
+    """Return the error of a stored upload; None if its outcome is a number of new reports.
+
+    Args:
+        outcome: Number of new reports, or the exception that refused the upload.
 
     Raises:
-        BaseException: the outcome is one that must end the program, such as KeyboardInterrupt.
+        BaseException: the outcome is an exception that must end the program, such as KeyboardInterrupt.
     """
     if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
         raise outcome
@@ -407,14 +410,15 @@ def _open_owned_report(
 
 
 def _are_shares(service: SharedTaskService[Task], shares: Sequence[bytes]) -> list[bool]:
-    """Return which shares of the right size are shares of the task; all are parsed at once if none is invalid.
+    """Return which messages are valid shares of the task's reports; if all are valid, they are parsed only once,
+    together.
 
     Args:
         service: Service of the task at this server.
-        shares: Shares of reports for this server.
+        shares: Candidate shares for this server, each of the right size.
 
     Returns:
-        A flag per share.
+        One flag per share.
     """
     try:
         service.task.encoding.require_shares(service.party, shares)
@@ -436,7 +440,7 @@ def _open_report(
         extension_types: Types of private extensions, in order.
 
     Returns:
-        The stored form and the extensions; or the error that is told to the sender.
+        The stored form and the extensions; or the error that is reported to the sender.
     """
     if share.report_metadata.time > time() / dap.TIME_PRECISION + CLOCK_PRECISIONS:
         return dap.ReportError.REPORT_TOO_EARLY

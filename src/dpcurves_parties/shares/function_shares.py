@@ -85,7 +85,7 @@ class ShareHolder(Protocol):
         ...
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> Sequence[int]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of reports below each threshold.
 
         The shares of both servers add up to the exact counts.
 
@@ -447,9 +447,9 @@ def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _read_cell_values(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the values with the public number of reports added to the missing cell.
+    """Return the released counts with the missing cell completed: the public number of reports is added to its value.
 
-    Both servers only subtracted the reports with a slot there.
+    The servers' sums hold only the negative number of reports that are in a slot.
 
     Args:
         plan: Plan of counts of all cells, with a missing cell.

@@ -74,7 +74,9 @@ class HistogramEncoding(ShareEncoding):
 
     @cached_property
     def scheme(self) -> Prio3Histogram:
-        """The scheme of the draft for all reports of the task: its number of cells, and the context of its hashes."""
+        """Prio3Histogram scheme (VDAF draft) that makes and checks the task's reports, with its number of cells and its
+        context.
+        """
         return Prio3Histogram.with_smallest_reports(self.slots + 1, DAP_VERSION + bytes.fromhex(self.task))
 
     @property
@@ -207,7 +209,7 @@ class HistogramReports:
         return HistogramEvaluation(tuple(thresholds), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
     def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
-        """SECRET: return this server's shares of the numbers of chosen reports in each cell.
+        """SECRET: return this server's shares of the histogram of the chosen reports: a number for each cell.
 
         Args:
             chosen: Mask of the reports, (reports,).

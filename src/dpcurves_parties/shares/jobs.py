@@ -195,13 +195,14 @@ class JobSet:
     def compute_sums(
         self, thresholds: Sequence[int], report_mask: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
     ) -> JobSums:
-        """SECRET: return sums over all reports, or over those of a mask.
+        """SECRET: return sums of the shares in all jobs, over all reports or over the reports of a mask, computed by
+        workers.
 
         Args:
             thresholds: Numbers of slots.
             report_mask: Mask of the reports, with at least one; None: all.
-            nodes: Nodes instead of thresholds: the sums are those in their left children, with a row of hashes of each
-                job.
+            nodes: Nodes of the tree instead of thresholds: the sums are counts in the nodes' left children, with a row
+                of hashes of each job.
 
         Raises:
             ProtocolError: A blob was damaged, or workers are unreachable.
@@ -274,7 +275,7 @@ class CheckedJobs:
         return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of selected reports below each threshold.
 
         Args:
             report_mask: Mask of the reports that count, (reports,).

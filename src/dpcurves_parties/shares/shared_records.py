@@ -249,7 +249,7 @@ class SharedReports:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of reports below each threshold.
 
         Args:
             thresholds: Numbers of slots, none of them 0.
@@ -288,7 +288,7 @@ class CheckedReports:
         return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of selected reports below each threshold.
 
         Args:
             report_mask: Mask of the reports that count.
@@ -373,7 +373,7 @@ class CheckedShareHolder(Protocol):
         """
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of selected reports below each threshold.
 
         Args:
             report_mask: Mask of the reports that count.
@@ -483,10 +483,10 @@ class AcceptedSums:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of accepted reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of accepted reports below each threshold.
 
         Args:
-            thresholds: Thresholds that were evaluated.
+            thresholds: Numbers of slots, of thresholds that were evaluated before.
 
         Returns:
             Integers in the order of the thresholds.

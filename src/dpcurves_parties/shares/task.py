@@ -423,7 +423,7 @@ class Task(SharedTask):
             value: List in the message's JSON; it must be empty if the task answers all cells at once.
 
         Raises:
-            ProtocolError: the thresholds are not numbers of slots, or too many, or one occurs twice.
+            ProtocolError: the thresholds are not numbers of slots, or are too many or repeated.
         """
         thresholds = value if isinstance(value, list) else []
         limit = self.max_thresholds
@@ -496,8 +496,13 @@ STORED.add(Axis | Categories, STORED.encode, _parse_axis)
 
 
 def _ignore_order(axis: Axis | Categories) -> Axis | Categories:
-    """Return an ordinary axis for an `OrderedAxis`, and any other axis as given: owners send both times in any order,
-    and the curve leaves out what is not in order."""
+    """Return the axis as owners report it: an `OrderedAxis` without its order, any other axis unchanged.
+
+    Owners send both times in any order; the curve leaves out records whose times are not in order.
+
+    Args:
+        axis: Axis or categories of the task.
+    """
     return Axis(axis.column, axis.grid, where=axis.where) if type(axis) is OrderedAxis else axis
 
 
@@ -526,8 +531,11 @@ def _describe_axis_labels(axis: Axis | Categories) -> str:
 
 
 def _count_outside_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, ...]:
-    """Return the axes with all grids counting values outside in separate cells, so that axes can be
-    compared up to this.
+    """Return the axes with values outside each grid counted in separate cells, to compare axes regardless of that
+    setting.
+
+    Args:
+        axes: Axes of a task or a question.
     """
     return tuple(
         replace(axis, grid=axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes

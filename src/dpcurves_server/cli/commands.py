@@ -112,7 +112,11 @@ class _RecordingTerms:
     question: Any = None
 
     def answer(self, question: Any, *_: object) -> None:
-        """Record the question in `question` without asking."""
+        """Record a parsed question instead of asking it: web forms use the command line's parser to build questions.
+
+        Args:
+            question: The question, which is stored in `question`.
+        """
         self.question = question
 
 
@@ -443,7 +447,7 @@ def _choose_account(services: Services, relation: Relation, name: str, protected
         services: Services of the server, which know earlier versions.
         relation: How the people of the version relate to the people of the previous version.
         name: Name of the data set.
-        protected: Options of the promise and the cap of a new account.
+        protected: Options that state the guarantee and the cap of a new account.
     """
     from dpcurves.ledger import Account
 

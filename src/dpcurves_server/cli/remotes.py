@@ -103,7 +103,7 @@ class RemoteTerms:
     basis: ViewOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask the question, write the files of `output`, and print the result and the remaining budget.
+        """Ask the server the question, write the files of `output`, and print the result and the remaining budget.
 
         Args:
             question: The question; its loss is charged by the server.

@@ -39,7 +39,7 @@ ERRAND = "__Host-dpcurves-errand"
 
 
 def redirect_home(visit: Visit) -> Response:
-    """Redirect to the first page of the principal's role.
+    """Redirect to the first page of the principal's role: data sets, people, or the person's own account.
 
     Args:
         visit: Request of a signed-in person.

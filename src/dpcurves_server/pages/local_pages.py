@@ -137,8 +137,10 @@ def _find_dataset(visit: Visit) -> Dataset | None:
 
 
 def show_home(visit: Visit) -> Response:
-    """Answer with the page of the pictures to choose and of earlier answers; before the table is registered, with the
-    form of its columns.
+    """Answer with the home page: the questions to choose from and earlier answers, or the form that registers the
+    table.
+
+    The form of the table's columns is shown until the table is registered.
 
     Args:
         visit: Request.
@@ -563,10 +565,11 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
 
 
 def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading], str]:
-    """Return the readings that the address asks for, and the error of a wrong value.
+    """Return the readings that the address asks for: quantiles and shares above values; or the error of a mistyped
+    number.
 
     Args:
-        visit: Request; the query may state shares and values.
+        visit: Request; its query may state a probability (``share``) and a value (``above``).
         curves: Distribution functions by name.
 
     Returns:

@@ -126,7 +126,7 @@ HELP: Mapping[str, str] = {
 
 
 def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
-    """Return the groups of these forms for the page, each question with its title; further ones in a group behind.
+    """Return the groups of question forms for the page that lists them; forms in no group are listed last.
 
     Args:
         forms: Forms of the questions, by command.
@@ -357,7 +357,7 @@ def _find_row_share(values: FieldValues) -> float | None:
         Fraction from 0 to 1.
 
     Raises:
-        ValueError: the text is no share.
+        ValueError: the text is no number above 0 and at most 1.
     """
     text = "".join(values.get(SHARE, ())).strip()
     return parse_row_share(text) if text else None
@@ -475,7 +475,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
 
 
 def _format_plan(question_plan: QuestionPlan) -> str:
-    """Return question and loss of a plan in one line, by which the plan that was seen is recognised."""
+    """Return question and loss of a plan in one line; the form sends it back, to show that this plan was seen."""
     return f"{question_plan.question}: {question_plan.loss}"
 
 
@@ -690,7 +690,7 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
         """Return a response with a rendered plot that browsers save as a file.
 
         Args:
-            drawing: Rendered plot.
+            drawing: Rendered plot, as SVG text or as the file's bytes in Base64.
         """
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
         return download(content, {**MADE, **TRANSLATED}[form], name)
@@ -729,7 +729,9 @@ def show_combined(visit: Visit) -> Response:
 
 
 def _group_by_axis(answered: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]]:
-    """Return the answered questions that fit on one picture, under the words of the first; larger groups first."""
+    """Group answered questions whose results fit on one plot; keys are the shortest purposes, larger groups come
+    first.
+    """
     groups: dict[tuple[Any, ...], list[AskedQuestion]] = {}
     for question in answered:
         groups.setdefault(_plot_axis(question.question), []).append(question)

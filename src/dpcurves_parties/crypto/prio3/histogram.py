@@ -187,7 +187,7 @@ class Prio3Histogram:
 
     @property
     def points(self) -> int:
-        """Values of a wire: its start and one for each call, padded to a power of 2."""
+        """Number of nodes of a wire polynomial: its random start and one for each call, padded to a power of 2."""
         return 1 << self.calls.bit_length()
 
     @property

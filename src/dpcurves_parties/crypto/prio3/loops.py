@@ -388,7 +388,8 @@ def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> 
 
 @compile_with_numba
 def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, message: Words) -> Any:
-    """Write the wires' values at the random point into a message, and return the sum of all cells.
+    """Write the gadget's wire values at the random point into a verifier message, and return the sum of the cell
+    shares.
 
     At node 0 wires have their random starts, at the node of call c the cells of chunk c.
 

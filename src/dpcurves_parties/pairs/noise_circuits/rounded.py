@@ -104,13 +104,17 @@ class FiniteLaplace:
 
     @cached_property
     def digits(self) -> int:
-        """Number of binary digits of a magnitude."""
+        """Number of binary digits with which the circuit samples the magnitude of the noise."""
         return next(digits for digits in count(1) if digits + 1 >= self.width or self._has_enough_digits(digits))
 
     def _has_enough_digits(self, digits: int) -> bool:
-        """Return True if noise of this many digits is rarely enough near its ends.
+        """Return True if noise of this many binary digits leaves its range rarely enough for pure epsilon.
 
-        Replacement by a uniform number, with probability 2**-64, then hides the ends (see the proof).
+        A noise is replaced by a uniform number with probability 2**-64, which hides the ends of the range (see the
+        proof).
+
+        Args:
+            digits: Number of binary digits of the noise's magnitude.
         """
         exponent = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
         return exponent > 0 and _bound_decay(exponent)[1] * (1 << FALLBACK_BITS + self.width) <= self.epsilon
@@ -124,7 +128,9 @@ class FiniteLaplace:
 
     @property
     def tolerance(self) -> Fraction:
-        """Error bound of the log odds of a sampler."""
+        """Error bound of the log odds of each Bernoulli sampler in the noise circuit; it is subtracted from epsilon
+        beforehand.
+        """
         # 17: the log odds of each Bernoulli sampler may be off by ``epsilon / 2**17``, which is subtracted from epsilon
         # first
         return self.epsilon / (1 << 17)
@@ -136,7 +142,9 @@ class FiniteLaplace:
 
     @property
     def is_full_circle(self) -> bool:
-        """True if magnitudes and signs cover all integers modulo ``2**width``."""
+        """True if the sampled magnitudes and signs cover all integers modulo ``2**width``, so that no fallback is
+        needed.
+        """
         return self.digits + 1 == self.width
 
     @cached_property
@@ -157,7 +165,7 @@ class FiniteLaplace:
 
     @property
     def and_count(self) -> int:
-        """Number of AND gates of `wires`."""
+        """Number of AND gates of the noise circuit that `wires` builds; the cost of garbling grows with this number."""
         sampler_ands = sum(count_comparison_ands(sampler.width, sampler.numerator) for sampler in self.samplers)
         return sampler_ands if self.is_full_circle else sampler_ands + FALLBACK_BITS - 1 + self.width
 
@@ -301,7 +309,7 @@ class LaplaceResponse(Response):
 
     @cached_property
     def noise(self) -> FiniteLaplace:
-        """Distribution of the bounded integer noise that the circuit adds to a value."""
+        """Distribution of the discrete Laplace noise, bounded to a finite range, that the circuit adds to a value."""
         # 16: noise scales from a value to the wrap-around: noise wraps with probability exp(-16)
         room = max(-int(-16 * self.steps / self.epsilon // 1), 2 * self.steps)
         return FiniteLaplace(self.epsilon, self.steps, (room - 1).bit_length() + 1)
@@ -362,7 +370,9 @@ class LaplaceResponse(Response):
 
     @property
     def gain(self) -> Fraction:
-        """One: the noise does not depend on the value."""
+        """Increase of the mean answer if the value grows by 1: it is 1, because the noise does not depend on the
+        value.
+        """
         return Fraction(1)
 
     def variance(self, value: int) -> float:
@@ -412,14 +422,16 @@ class TernaryResponse(Response):
 
     @cached_property
     def random_width(self) -> int:
-        """Width of the first random integer in bits."""
+        """Bits of the first random integer, which decides between the value, a tie and the opposite order."""
         return max(
             FEWEST_RANDOM_BITS, EXTRA_RANDOM_BITS + (self.epsilon.denominator // self.epsilon.numerator).bit_length()
         )
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """The widths of the integer that decides the answer, and of the bit that gives a tie an order."""
+        """Bits of the two random integers: the integer that decides the answer, and one bit that turns a tie into an
+        order.
+        """
         return (self.random_width, 1)
 
     @cached_property
@@ -437,7 +449,8 @@ class TernaryResponse(Response):
         return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
     def _larger_variance(self, parts: _Numerators) -> float:
-        """Return the larger of two debiased variances, for a tie and for an order; infinity if answers show nothing.
+        """Return the larger of the variances of a debiased answer about a tie and about an order; infinity without
+        information.
 
         Args:
             parts: Numerators of the response's probabilities, over ``2**random_width``.
@@ -518,12 +531,13 @@ class TernaryResponse(Response):
 
 
 def _compute_numerators(kept: int, denominator: int, decay: Fraction) -> _Numerators:
-    """Return the numerators of a ternary response.
+    """Return the numerators of a ternary response's probabilities, over a common denominator.
 
-    They are the smallest probabilities of a hidden and of a reversed order that the loss allows, rounded up.
+    Given the probability that a tie is answered as a tie, the probabilities that an order is answered as a tie (hidden)
+    and as the opposite order (reversed) are the smallest that the loss allows, rounded up.
 
     Args:
-        kept: Numerator of the probability that a tie is kept.
+        kept: Numerator of the probability that a tie is answered as a tie.
         denominator: Denominator of all probabilities.
         decay: ``exp(-epsilon)``, or slightly more.
     """
@@ -653,9 +667,9 @@ class RoundedResponse(Response):
         """Return the inner response's answer about the scaled value, rounded at random to a step.
 
         Args:
-            value: The exact value.
-            draws: A uniform integer, which is added before low bits are dropped; then the integers of the inner
-                response.
+            value: The exact value, from `minimum` to `maximum`.
+            draws: Uniform integers: the first is added before low bits are dropped (dithering), the others go to the
+                inner response.
         """
         dither, *others = draws
         scaled = (value - self.minimum) * self.scale.factor
@@ -712,7 +726,10 @@ class RoundedResponse(Response):
 
     @property
     def gain(self) -> Fraction:
-        """Increase of the mean answer if the value grows by 1: the inner gain times steps per unit."""
+        """Increase of the mean answer if the exact value grows by 1, by which answers are debiased.
+
+        It is the inner response's gain times the number of steps per unit of the value.
+        """
         return self.inner_response.gain * Fraction(self.scale.factor, 2**self.dither_bits)
 
     def variance(self, value: int) -> float:

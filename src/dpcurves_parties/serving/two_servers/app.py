@@ -204,7 +204,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(answer.body, media_type=resource.response_type, headers=headers)
 
     def _count_analyst(self, service: AnyService, request: Request) -> None:
-        """Authenticate an analyst and count its question.
+        """Authenticate an analyst, and count this question towards the limit of the analyst's questions.
 
         Args:
             service: Service of the task.
@@ -320,7 +320,7 @@ def _require_peer(service: AnyService, request: Request) -> None:
         request: The request.
 
     Raises:
-        ProtocolError: it does not (status 403).
+        ProtocolError: the request comes from another client (status 403).
     """
     if request.scope.get(PEER) != _load_peer_certificate(service):
         raise ProtocolError(

@@ -72,8 +72,8 @@ class NoiseSecret:
     def from_identity(
         cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_distribution_name: str
     ) -> NoiseSecret:
-        """Return the secret of a server's task. If the server's key or the ledger's key is lost, so is the secret, for
-        ever.
+        """Return the secret from which a server derives its noise for a task; without both its keys the noise cannot be
+        repeated.
 
         Args:
             identity: Keys of the server.
@@ -197,7 +197,12 @@ class Closing:
             raise make_lost_key_error(self.party)
 
     def close(self) -> bytes:
-        """Close the task. Repeated calls have the effect of one.
+        """Close the task: both servers agree on the set of reports that count, and accept no further reports.
+
+        A repeated call changes nothing.
+
+        Returns:
+            Public status of the closed task, as JSON.
 
         Raises:
             ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
@@ -227,9 +232,9 @@ class Closing:
         return json.dumps({**status.provenance, "owners": self.store.count_owners(self.task)}).encode()
 
     def _decide(self) -> None:
-        """Decide as server 0 which reports count, and store the decision.
+        """Decide as server 0 which reports enter the accepted report set, and store the decision.
 
-        Servers compare hashes of parts of their reports, and list only parts that differ.
+        The servers compare hashes of parts of their reports, and list only the parts that differ.
 
         Raises:
             ProtocolError: server 1 does not answer or answers wrongly, or too few reports are at both servers.
@@ -296,7 +301,7 @@ class Closing:
         raise ProtocolError("reports", report_set.OTHER, CONFLICT)
 
     def outcome(self, message: bytes) -> bytes:
-        """Return the state of server 0 for an attempt to close, as JSON. An attempt that is not running is
+        """Return the state of server 0 for an attempt to close the task, as JSON; an attempt that is not running is
         cancelled.
 
         Args:
@@ -312,7 +317,7 @@ class Closing:
 
     @contextmanager
     def _lock_leading(self) -> Iterator[None]:
-        """Context manager that holds the lock of the attempt to close the task.
+        """Hold the lock that lets one request at a time close the task.
 
         Raises:
             ProtocolError: another request is closing the task (status 409).
@@ -354,8 +359,8 @@ class Closing:
     # Server 1
 
     def prepare(self, message: bytes) -> bytes:
-        """Freeze the task at server 1; return hashes of parts of the stored reports, and the earlier decision,
-        if any.
+        """Freeze the task at server 1 for an attempt to close it; return hashes of the stored reports, and an earlier
+        decision.
 
         Args:
             message: Names the attempt and the number of prefix bits.
@@ -469,13 +474,13 @@ def _parse_bits(facts: Mapping[str, Any]) -> int:
     """Return the number of prefix bits, by which reports are divided into parts, from a message.
 
     Args:
-        facts: Fields of the message; the number stands in ``bits``.
+        facts: Fields of the message, with the number under ``bits``.
 
     Returns:
         From 0 to `MOST_PREFIX_BITS`.
 
     Raises:
-        ProtocolError: it is out of range (status 502).
+        ProtocolError: the number is out of range (status 502).
     """
     bits = int(facts["bits"])
     if not 0 <= bits <= report_set.MOST_PREFIX_BITS:
@@ -628,7 +633,7 @@ class SharedTaskService(ABC, Generic[Of]):
     @property
     @abstractmethod
     def askable(self) -> Askable:
-        """The questions that may be asked of the task, which check a message's thresholds."""
+        """Types of questions that the task can answer; this object also checks the thresholds in a message."""
 
     @abstractmethod
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
@@ -836,17 +841,18 @@ class SharedTaskService(ABC, Generic[Of]):
         return await asyncio.wrap_future(future)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
-        """Open the reports of one owner, and queue them for both servers together with concurrent uploads.
+        """Refuse an upload of the DAP draft; subclasses that support uploads queue the owner's reports for both
+        servers.
 
         Args:
             owner: Number of the owner.
             message: The upload request.
 
         Returns:
-            Future of the list of rejected reports. Here uploads of the DAP draft are always refused.
+            Future of the list of rejected reports, in subclasses.
 
         Raises:
-            ProtocolError: as `store_upload`.
+            ProtocolError: always here; in subclasses as `store_upload`.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -867,44 +873,46 @@ class SharedTaskService(ABC, Generic[Of]):
         return outcomes
 
     def run_aggregation_job(self, message: bytes) -> bytes:
-        """Store reports that a leader of the DAP draft forwards to the helper, in an aggregation job.
+        """Refuse an aggregation job of the DAP draft; subclasses that support the draft store the reports that the
+        leader forwards.
 
         Args:
             message: The aggregation job.
 
         Returns:
-            Outcome of each report. Here jobs are always refused.
+            Outcome of each report, in subclasses.
 
         Raises:
-            ProtocolError: this task type accepts none.
+            ProtocolError: always here: this task type accepts no jobs.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
     def run_collection_job(self, message: bytes) -> bytes:
-        """Answer a collection job of the DAP draft, as the leader.
+        """Refuse a collection job of the DAP draft; subclasses that support collection answer it as the leader.
 
         Args:
             message: Collection job request of the Distributed Aggregation Protocol (DAP).
 
         Returns:
-            Collection job response, encoded. Here jobs are always refused.
+            Collection job response, encoded, in subclasses.
 
         Raises:
-            ProtocolError: this task type does not support it.
+            ProtocolError: always here: this task type does not support collection.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
     def make_aggregate_share(self, message: bytes) -> bytes:
-        """Return this server's answer share, sealed to an analyst who collects as in the DAP draft, as the helper.
+        """Refuse to collect as the helper of the DAP draft; subclasses return this server's answer share, sealed to the
+        analyst.
 
         Args:
             message: Aggregate share request of the Distributed Aggregation Protocol (DAP).
 
         Returns:
-            Aggregate share, encoded and encrypted. Here requests are always refused.
+            Aggregate share, encoded and encrypted, in subclasses.
 
         Raises:
-            ProtocolError: this task type does not support it.
+            ProtocolError: always here: this task type does not support collection.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -944,7 +952,7 @@ class SharedTaskService(ABC, Generic[Of]):
             message: The question, with the report set of the peer, as JSON.
 
         Raises:
-            ProtocolError: it is not allowed, or names another report set or other noise.
+            ProtocolError: the question is not allowed, or names another report set or other noise.
         """
         question = QuestionMessage.from_json(message, self.askable)
         require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
@@ -1046,5 +1054,10 @@ class SharedTaskService(ABC, Generic[Of]):
 
 
 def _encode_outcome(offer: Offer, new: int) -> bytes:
-    """Return the numbers of new and of known reports of an offer, as JSON."""
+    """Return the answer to an upload as JSON: the numbers of its new and of its already known reports.
+
+    Args:
+        offer: The uploaded reports.
+        new: Number of reports that were not stored before.
+    """
     return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()

@@ -209,11 +209,14 @@ Read = TypeVar("Read")
 
 
 def decode_all(message: bytes, decode_one: Callable[[Reader], Read]) -> list[Read]:
-    """Return the structures of a message that is a sequence of them.
+    """Decode a message that consists of any number of encoded structures of one type, one after another.
 
     Args:
         message: The message.
         decode_one: Function that reads one structure.
+
+    Returns:
+        The structures, in the order of the message.
 
     Raises:
         ValueError: a structure is truncated.
@@ -239,7 +242,7 @@ class Extension(NamedTuple):
             reader: Message, at the start of the extension; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         return cls(reader.read_integer(2), reader.read_vector(2))
 
@@ -268,7 +271,7 @@ class ReportMetadata(NamedTuple):
             reader: Message, at the start of the metadata; reading moves past them.
 
         Raises:
-            ValueError: they are truncated.
+            ValueError: the metadata are truncated.
         """
         return cls(
             reader.read_bytes(report_set.ID_SIZE),
@@ -296,7 +299,7 @@ class HpkeCiphertext(NamedTuple):
             reader: Message, at the start of the ciphertext; reading moves past it.
 
         Raises:
-            ValueError: it is truncated, or its key or payload is empty.
+            ValueError: the message is truncated, or the ciphertext's key or payload is empty.
         """
         ciphertext = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
         if not ciphertext.enc or not ciphertext.payload:
@@ -323,7 +326,7 @@ class ReportShare(NamedTuple):
             reader: Message, at the start of the report; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         return cls(ReportMetadata.from_reader(reader), reader.read_vector(4), HpkeCiphertext.from_reader(reader))
 
@@ -348,7 +351,7 @@ class Report(NamedTuple):
             reader: Message, at the start of the report; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         metadata = ReportMetadata.from_reader(reader)
         public = reader.read_vector(4)
@@ -455,7 +458,7 @@ def parse_ping_pong_message(message: bytes, kind: int) -> bytes:
         kind: Type that it must have.
 
     Raises:
-        ValueError: it has another type, or something follows.
+        ValueError: the message has another type, or bytes follow its content.
     """
     reader = Reader(message)
     message_type = reader.read_integer(1)
@@ -484,7 +487,7 @@ class VerifyInit(NamedTuple):
             reader: Message, at the start of the report; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         return cls(ReportShare.from_reader(reader), reader.read_vector(4))
 
@@ -557,7 +560,7 @@ class VerifyResp(NamedTuple):
             reader: Message, at the start of the answer; reading moves past it.
 
         Raises:
-            ValueError: it is truncated or of another type.
+            ValueError: the message is truncated or of another type.
         """
         report_id = reader.read_bytes(report_set.ID_SIZE)
         kind = reader.read_integer(1)

@@ -62,10 +62,10 @@ class UploadOutcome:
     new: int
 
     def add_outcome(self, coming: Future[UploadOutcome] | None) -> UploadOutcome:
-        """Return the sum of this outcome and that of a pending batch, for which it waits.
+        """Wait for the outcome of a pending batch, and return the sums of its numbers and this outcome's numbers.
 
         Args:
-            coming: Future of the batch; None: there is none.
+            coming: Future of the batch; None: no batch is pending.
         """
         if coming is None:
             return self

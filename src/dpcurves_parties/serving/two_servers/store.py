@@ -278,7 +278,11 @@ class Store:
         self._database = ServerDatabase(url, who, METADATA)
 
         def count_reports(upload: Upload) -> int:
-            """Return the weight of an upload in a group of writes."""
+            """Return the number of reports of an upload: its weight in a group of uploads that are written together.
+
+            Args:
+                upload: Upload that waits to be written.
+            """
             return len(upload.offer.reports)
 
         self._uploads = GroupCommit(self._write_uploads, count_reports, MOST_REPORTS, self._database.close_connections)
@@ -311,9 +315,9 @@ class Store:
             self._database.write(insert_row)
 
     def warn_if_unwritable(self) -> None:
-        """Tell the operator if the database cannot be written, and what that means.
+        """Log a warning for the operator if the database cannot be written, with the consequences.
 
-        It writes all tasks again, unchanged.
+        The check writes the rows of all tasks again, unchanged.
         """
         try:
             self._database.write(lambda connection: connection.execute(update(TASKS).values(state=TASKS.c.state)))
@@ -404,7 +408,8 @@ class Store:
         """
 
         def xor_id_hashes(connection: Connection) -> int:
-            """Return the XOR of SHA-256 of all report ids as an integer.
+            """Return a checksum of a task's stored reports: the XOR of the SHA-256 hashes of all report ids, as an
+            integer.
 
             Args:
                 connection: Connection in a transaction.
@@ -517,7 +522,7 @@ class Store:
 
     @write_transaction
     def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
-        """Accept reports again, if this attempt froze the task and no later one did.
+        """Accept reports again after a failed attempt to close the task, unless a later attempt has frozen the task.
 
         Args:
             connection: Connection in a transaction.
@@ -700,7 +705,13 @@ def _analyze(connection: Connection) -> None:
 
 
 def _group_key(upload: Upload) -> int:
-    """Return the key by which uploads are grouped. An upload that may replace another contribution is written alone."""
+    """Return the key by which uploads are grouped into one transaction; uploads of one group have equal keys.
+
+    An upload that may replace another contribution gets a key of its own, so that it is written alone.
+
+    Args:
+        upload: Upload that waits to be written.
+    """
     return id(upload) if upload.offer.earlier_policy is EarlierPolicy.GIVES_WAY else 0
 
 

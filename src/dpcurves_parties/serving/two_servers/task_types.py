@@ -229,12 +229,12 @@ class TaskStillOpen(ProtocolError):
 
 
 def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, object], rule: str) -> None:
-    """Require that a message is about the report set and the noise of this server.
+    """Check that a message of the other server names the same report set and noise commitments as this server.
 
     Args:
         message: Fields of the message.
         provenance: Report set and noise commitments of this server.
-        rule: Message of the error.
+        rule: Text of the error: what is wrong, and what to do.
 
     Raises:
         ProtocolError: Report set or noise differ.
