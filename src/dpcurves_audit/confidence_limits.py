@@ -182,7 +182,7 @@ def _compute_rho(low: Any, high: Any) -> float:
 
 
 def sample_poisson(mean: float, probability: float | None = None) -> int:
-    """Return a Poisson number.
+    """Draw a Poisson number of samples, or return a quantile of the Poisson distribution.
 
     Args:
         mean: Mean of the number.
@@ -336,7 +336,7 @@ class EventCounts:
     other_samples: int
 
     def bound_epsilon(self, claim: Claim, error: float, *, as_ratio: bool) -> float:
-        """Return a lower confidence limit of epsilon.
+        """Return a lower confidence limit of epsilon from the counts of one event on two neighbouring data sets.
 
         Args:
             claim: The claim, whose delta is used.

@@ -95,7 +95,7 @@ class StreamSampler:
 
     @cached_property
     def _plan(self) -> Plan:
-        """The plan of the stream's release."""
+        """Plan of the stream mechanism for the claimed loss, computed once."""
         plan: Plan = self.mechanism.plan(self.query, self.loss, ADD_REMOVE.to_adjacency(EACH_RECORD, None))
         return plan
 
@@ -472,7 +472,7 @@ def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
     plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.NoisePlacement.ON_SUM)
 
     def sum_pairs(data: Any) -> Any:
-        """Return the statistic and its 90 % interval.
+        """Return a simulated statistic of all pairs and its 90 % interval, as the audited outcome.
 
         Args:
             data: Value of each person; every column of the kernel has the same values.

@@ -100,12 +100,12 @@ class ExactLoss:
 
     @property
     def claimed(self) -> float:
-        """The claimed epsilon or rho."""
+        """Claimed epsilon or rho as a number, to compare the exact loss with."""
         return float(self.claim.rho if self.claim.epsilon is None else self.claim.epsilon)
 
     @property
     def parameter(self) -> str:
-        """The parameter of the claim: epsilon or rho."""
+        """Name of the claimed parameter: epsilon or rho."""
         return "rho" if self.claim.epsilon is None else "epsilon"
 
     def exceeds_claim(self, loss: float) -> bool:
@@ -153,7 +153,7 @@ QUICK_PAIRS = 8
 
 
 def _choose_target_loss(target: AuditTarget, *, quick: bool) -> Callable[[], float] | None:
-    """Return the function that computes the exact loss of a target itself; None if there is none.
+    """Return the function that computes a target's exact loss from its sampler; None if it cannot be computed.
 
     Args:
         target: The target.
@@ -355,7 +355,12 @@ def _find_shares_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> fl
 
 
 def list_polya_shares(model: Any, noise: Noise) -> list[tuple[Fraction, Fraction]]:
-    """Return the scale and shape of the Polya shares that the honest sites draw for one sum."""
+    """Return the scale and shape of the Polya noise shares that the honest sites draw for one sum.
+
+    Args:
+        model: Trust model of the sites, with the number of honest sites.
+        noise: Noise of the sum, as planned.
+    """
     drawn: list[tuple[Fraction, Fraction]] = []
 
     def record(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> Table:
@@ -683,7 +688,7 @@ def _find_choice_loss(
 
     Args:
         mechanism: The mechanism.
-        query: Its query.
+        query: Query that the mechanism answers.
         find_distribution: Function that returns the exact probability of each outcome for a table.
         claim: Claimed loss.
         neighbours: Add-remove or replace-one.

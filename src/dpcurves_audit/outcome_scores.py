@@ -78,7 +78,7 @@ class Sample:
         return Sample(np.concatenate([self.kinds, other.kinds]), numbers)
 
     def slice_outcomes(self, start: int, stop: int | None = None) -> Sample:
-        """Return the outcomes from `start` to `stop`.
+        """Return the sample of the outcomes with indices from `start` to below `stop`.
 
         Args:
             start: Index of the first outcome.
@@ -109,7 +109,7 @@ class OutcomeParser:
     kind_numbers: dict[str, int] = field(default_factory=dict)
 
     def parse_outcomes(self, outcomes: object) -> Sample:
-        """Return the outcomes of many calls as a sample.
+        """Parse the outcomes of many calls to a sample: the type and the numbers of each outcome.
 
         Args:
             outcomes: An array of numbers with one row per call; or a sequence of any objects, which need not be alike.
@@ -477,7 +477,7 @@ def _fit_likelihood_score(
         tables.append((edges, _compute_bin_log_ratios(left_values, right_values, edges)))
 
     def score_sample(sample: Sample) -> Floats:
-        """Return the summed log-ratios of each outcome's bins.
+        """Return the score of each outcome: the sum of the log-ratios of the bins that its numbers are in.
 
         Args:
             sample: Outcomes of one data set.
@@ -628,7 +628,7 @@ def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) 
     model.fit(np.clip(x, -1e300, 1e300), truth)
 
     def score_sample(sample: Sample) -> Floats:
-        """Return the model's log-odds of each outcome.
+        """Return the model's log-odds that each outcome comes from the first data set, as a score.
 
         Args:
             sample: Outcomes of one data set.

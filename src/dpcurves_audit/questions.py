@@ -50,7 +50,7 @@ class AuditQuestion:
 
 
 def _find_bounds(grid: Any) -> tuple[float, float]:
-    """Return the bounds of a grid as floats.
+    """Return the lower and upper bound of a grid as floats, for the declaration of a numeric column.
 
     Args:
         grid: Grid of an axis.
@@ -113,7 +113,7 @@ def find_column_types(rows: Sequence[Record]) -> list[Any]:
 
 
 def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Record]) -> Mapping[str, Any]:
-    """Return records as columns by name.
+    """Convert records to a table: an array of the column's type by column name.
 
     Args:
         columns: Names of the columns.

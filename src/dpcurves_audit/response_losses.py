@@ -44,7 +44,12 @@ class ReportPath(ChoicePath):
     """Choices in the place of the draws of a device."""
 
     def choose_evenly(self, outcomes: int) -> int:
-        """Return a uniform outcome; one of `MOST_OUTCOMES` that are evenly spread if there are more."""
+        """Return a uniform outcome of the traced path; if there are too many, one of `MOST_OUTCOMES` that are evenly
+        spread.
+
+        Args:
+            outcomes: Number of equally likely outcomes.
+        """
         walked = min(outcomes, MOST_OUTCOMES)
         chosen = self.choose((1 / walked,) * walked)
         return chosen if walked == outcomes else chosen * (outcomes - 1) // (walked - 1)
@@ -91,7 +96,7 @@ class ReportPath(ChoicePath):
         return np.array([self.choose_evenly(outcomes) for _ in range(size)], dtype=np.int64)
 
     def sample_uniform_sets(
-        self, answers: Table, includes_answer: NDArray[np.bool_], many: int, size: int, randomness: Randomness
+        self, answers: Table, includes_answer: NDArray[np.bool_], element_count: int, size: int, randomness: Randomness
     ) -> NDArray[np.uint64]:
         """Return sets of at most 64 elements of the traced path in the place of random sets, so that reports can be
         enumerated.
@@ -99,13 +104,13 @@ class ReportPath(ChoicePath):
         Args:
             answers: One element for each set.
             includes_answer: Whether the set contains this element.
-            many: Number of elements.
+            element_count: Number of elements.
             size: Size of a set.
             randomness: Without effect.
         """
         rows = []
         for answer, is_included in zip(answers.tolist(), includes_answer.tolist(), strict=True):
-            sets = list_sets(answer, is_included, many, size)
+            sets = list_sets(answer, is_included, element_count, size)
             rows.append(sets[self.choose((1 / len(sets),) * len(sets))])
         return np.array(rows, dtype=np.uint64).reshape(-1, 1)
 
@@ -215,19 +220,19 @@ class ReportPath(ChoicePath):
 
 
 @cache
-def list_sets(answer: int, is_included: bool, many: int, size: int) -> list[int]:
+def list_sets(answer: int, is_included: bool, element_count: int, size: int) -> list[int]:
     """Return all sets of `size` elements, from 0 to ``many - 1``, that contain the answer or do not, as bit masks.
 
     Args:
         answer: The element.
         is_included: Whether the sets contain the element.
-        many: Number of elements to choose from.
+        element_count: Number of elements to choose from.
         size: Size of a set.
 
     >>> [f"{members:03b}" for members in list_sets(0, True, 3, 2)]
     ['011', '101']
     """
-    others = [element for element in range(many) if element != answer]
+    others = [element for element in range(element_count) if element != answer]
     chosen = combinations(others, size - is_included)
     return [sum(1 << element for element in (*members, *[answer] * is_included)) for members in chosen]
 
@@ -339,11 +344,16 @@ KNOWN_BITS = 0, 0b1010_0110_1100_0011
 """Random bits of the party that reads the answer: its knowledge of them may show nothing."""
 
 
-def compare_fractions(one: Fraction, other: Fraction) -> float:
-    """Return the absolute logarithm of the ratio of two probabilities."""
-    if one == other:
+def compare_fractions(left: Fraction, right: Fraction) -> float:
+    """Return the absolute logarithm of the ratio of two probabilities: the loss that one outcome shows.
+
+    Args:
+        left: Probability on one data set.
+        right: Probability on the neighbouring data set.
+    """
+    if left == right:
         return 0.0
-    return inf if 0 in (one, other) else abs(log(one / other))
+    return inf if 0 in (left, right) else abs(log(left / right))
 
 
 MOST_SCALES = 40

@@ -130,7 +130,9 @@ class Event:
         return f"{self.score.name} is at least {self.low:.6g}"
 
     def is_same_set(self, other: Event) -> bool:
-        """Return True if another event is the same set of outcomes, likelier on the same data set."""
+        """Return True if another event is the same set of outcomes of the release, and is likelier on the same data
+        set.
+        """
         return (self.score.name, self.low, self.high, self.reverse) == (
             other.score.name, other.low, other.high, other.reverse
         )  # fmt: skip
@@ -741,7 +743,7 @@ class Search:
         )  # fmt: skip
 
     def _merge_reports(self, earlier: Report, later: Report) -> Report:
-        """Return the report with the larger bound, with the calls and pairs of both.
+        """Merge the reports of several rounds of a search: the larger bound, with all calls and pairs.
 
         Args:
             earlier: Report of the rounds before.

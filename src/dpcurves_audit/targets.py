@@ -97,7 +97,7 @@ def as_columns(data: Any) -> Mapping[str, Any]:
 
 @contextmanager
 def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
-    """Open tiny data with a new key for the choice of records of a unit.
+    """Open a tiny data set of an audit as records, with a new key that decides which rows of a unit are used.
 
     Args:
         data: Columns by name, or one array.
@@ -207,7 +207,7 @@ class NoiseSampler:
 
     @contextmanager
     def open_cached_records(self, data: Any) -> Iterator[Any]:
-        """Open records whose counts are cached between draws.
+        """Open a data set as records whose counts are cached between draws, so that only noise is drawn anew.
 
         Args:
             data: Columns by name, or one array.
@@ -262,7 +262,7 @@ class MechanismSampler(NoiseSampler):
     """Runs of a mechanism on the exact table of a query."""
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the values of `number` runs of the mechanism.
+        """Run the mechanism `number` times on a data set, and return the released values of each run.
 
         Args:
             data: Columns by name, or one array.
@@ -493,7 +493,7 @@ class PublicFunctionSampler:
         return answers[0] if self.repeats == 1 else answers
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the curves of `number` sessions.
+        """Ask the question in `number` new sessions by its public function, and return the curves.
 
         Args:
             data: Columns by name, or one array.
@@ -516,7 +516,7 @@ def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neigh
     total = sum(losses[1:], start=losses[0])
 
     def ask_questions(data: Any) -> Any:
-        """Return the curves of all questions of one session.
+        """Ask all questions in one session with a new ledger, and return their curves.
 
         Args:
             data: Columns by name, or one array.
@@ -564,7 +564,7 @@ def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours
 
 
 def find_question(name: str) -> AuditQuestion:
-    """Return the question of a command.
+    """Return the audited question that a command of the command line asks, such as ``cdf``.
 
     Raises:
         ValueError: no question has this name.
@@ -590,7 +590,7 @@ def list_targets() -> Iterator[AuditTarget]:
 
 
 def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield the audited mechanisms that release noisy sums.
+    """Yield the mechanisms that release sums plus independent noise, with a query and neighbouring data sets for each.
 
     Yields:
         Name, query, mechanism, and the function that makes neighbouring data sets for it.
@@ -772,7 +772,7 @@ def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
     """
 
     def make_table(*points: tuple[float, float]) -> Mapping[str, Any]:
-        """Return points as columns x and y.
+        """Convert points to a table with the columns ``x`` and ``y``.
 
         Args:
             points: Pairs of x and y.

@@ -84,7 +84,7 @@ class ChoicePath:
         self.probability = 1.0
 
     def choose(self, probabilities: Sequence[float]) -> int:
-        """Return the outcome of the next choice.
+        """Take the next choice of the traced path, and record its probability; return the chosen outcome.
 
         Args:
             probabilities: Probability of each outcome.
@@ -203,7 +203,7 @@ class ReplacedDraws:
 
         Args:
             family: Family of the noise.
-            parameter: Its scale or variance parameter.
+            parameter: Scale (Laplace) or variance parameter (Gaussian) of the noise.
             size: Number of integers.
             randomness: Without effect.
         """
@@ -373,7 +373,14 @@ class TracedRelease:
         return np.array(columns, dtype=np.float64).T
 
     def select_unknown_noise(self, size: int) -> slice:
-        """Return which of `size` noises the attacker does not know."""
+        """Return the part of a release's noises that an attacker does not know.
+
+        Args:
+            size: Number of noises of the release.
+
+        Returns:
+            Slice of the noises, in the order of draws.
+        """
         half = size // 2
         return {None: slice(None), 0: slice(half, None), 1: slice(half)}[self.known_half]
 
@@ -381,7 +388,7 @@ class TracedRelease:
 def compare_releases(left: TracedRelease, right: TracedRelease, claim: PrivacyLoss) -> float:
     """Return the loss of two releases, in both directions: an epsilon, or a rho at all of `ORDERS`, as claimed.
 
-    It is infinite if one of them has a path of choices that the other lacks, or other noise.
+    The loss is infinite if one of them has a path of choices that the other lacks, or other noise.
 
     Args:
         left: The release from the one data set.

@@ -98,7 +98,7 @@ def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> I
     """
 
     def count(places: Sequence[int]) -> Table:
-        """Return how many records each cell has.
+        """Return the table of a list of records: the number of records in each cell.
 
         Args:
             places: Cell of each record.
@@ -353,7 +353,7 @@ def run_stream(mechanism: Any, plan: Plan, tables: Table) -> list[int]:
 
     Args:
         mechanism: Mechanism of the stream.
-        plan: Its plan.
+        plan: Plan of the mechanism.
         tables: Exact counts of each step, one step a row.
     """
     state = mechanism.begin(plan)
@@ -372,7 +372,8 @@ Decisions = tuple[int, ...]
 
 
 def _find_groups_loss(mechanism: Any, query: Any, claim: PrivacyLoss, neighbours: Neighbours) -> float:
-    """Return an upper bound on the exact privacy loss of the stream mechanism that groups steps and counts each group.
+    """Return the larger of the exact loss on short streams and the loss in the proof, of grouped steps with noisy
+    counts.
 
     The noise of counts is independent of decisions, so the losses of both add up. A group of a few steps loses less
     than a long one. For the loss of decisions, the loss in the mechanism's proof is used as well: a tuple changes a
@@ -433,7 +434,7 @@ def find_group_probabilities(
 
     Args:
         mechanism: The mechanism of groups.
-        plan: Its plan, of a single count.
+        plan: Plan of the mechanism, of a single count.
         counts: The exact count of each step.
 
     Returns:
@@ -464,7 +465,9 @@ def find_group_probabilities(
             raise AssertionError("counts must be released with one draw each")
         return bool(values[1]), after.to_bytes(), draws.noises
 
-    def walk(number: int, state: bytes, decisions: Decisions, weights: NDArray[np.float64] | None) -> None:
+    def enumerate_decisions(
+        number: int, state: bytes, decisions: Decisions, weights: NDArray[np.float64] | None
+    ) -> None:
         """Enumerate all sequences of decisions that continue a given state, and store the probability of each complete
         sequence.
 
@@ -487,7 +490,7 @@ def find_group_probabilities(
         if not joins:  # the step begins a group, with a new threshold
             begun = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
             total = 1.0 if weights is None else float(weights.sum())
-            walk(number + 1, after, (*decisions, 0), begun * total)
+            enumerate_decisions(number + 1, after, (*decisions, 0), begun * total)
             return
         while high - low > 1:
             middle = (low + high) // 2
@@ -495,12 +498,12 @@ def find_group_probabilities(
         closes = find_tails(tested, high + common)
         if weights is None:
             raise AssertionError("a step must not be tested without an open group")
-        walk(number + 1, step(number, state, low)[1], (*decisions, 1), weights * (1 - closes))
+        enumerate_decisions(number + 1, step(number, state, low)[1], (*decisions, 1), weights * (1 - closes))
         closed = np.zeros_like(weights)
         closed[0] = float((weights * closes).sum())
-        walk(number + 1, step(number, state, high)[1], (*decisions, 0), closed)
+        enumerate_decisions(number + 1, step(number, state, high)[1], (*decisions, 0), closed)
 
-    walk(0, mechanism.begin(plan).to_bytes(), (), None)
+    enumerate_decisions(0, mechanism.begin(plan).to_bytes(), (), None)
     return probabilities, noises
 
 
@@ -724,7 +727,7 @@ def find_two_servers_loss(sampler: TwoServersSampler, family: NeighbouringDatase
 
 
 def _list_integers(values: NDArray[np.float64]) -> list[int]:
-    """Return the values of a release as integers.
+    """Return the released values, which are whole numbers, as integers.
 
     Args:
         values: Whole numbers as doubles.

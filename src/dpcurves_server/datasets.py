@@ -151,7 +151,7 @@ class Dataset:
 
     @property
     def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
-        """Neighbouring relation of all releases from this version.
+        """Neighbouring relation under which all answers about this version of the dataset are private.
 
         It is an `AdjacencyWithoutBound` if the unit has no stated contribution bound (largest number of rows of a unit
         that are used). Then each question finds a bound with a part of its budget.
@@ -415,7 +415,11 @@ class Datasets:
         return str(self._archive.read_snapshot(lambda connection: _require_latest(connection, name)).account)
 
     def _dataset_from_row(self, row: Row[Any]) -> Dataset:
-        """Return the public facts of one version of a dataset, from its database row."""
+        """Return the public facts of one version of a dataset, from its database row.
+
+        Args:
+            row: Row of the table of datasets.
+        """
         columns = columns_from_json(json.loads(row.columns))
         account = self._archive.ledger.account(row.account)
         facts = (row.units, row.description, row.made_at)

@@ -70,7 +70,7 @@ def describe_form_error(form: Form, error: ArgumentError, values: FieldValues, t
 
 
 def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
-    """Find the form field that an error is about.
+    """Return the name of the form field that an error is about, so that the page shows the error there.
 
     A field that holds the refused column comes first, then the field named by the argument, then a part of a range.
 

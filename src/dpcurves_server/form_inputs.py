@@ -206,12 +206,12 @@ class Input:
 
     @property
     def help(self) -> str:
-        """The help text of the input on pages."""
+        """Help text that the page shows beside the input."""
         return self.field.help if self._uses_field_help else TOLD[self.field.name]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups of the options, in order."""
+        """Names of the groups of the input's options, in order."""
         return tuple(dict.fromkeys(option.group for option in self.options))
 
     @property
@@ -722,7 +722,7 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
     if not text and field.default:
         usual = _find_usual_label(column, field.default)
         if usual is None:
-            raise InvalidArgument(field.name, f"{choice}; its values do not tell which one is meant")
+            raise InvalidArgument(field.name, f"{choice}; the schema does not decide which value is meant")
         return [_format_label(usual)]
     if text:
         label = find_declared(column, text)
@@ -732,7 +732,7 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
     first = _complete_label_of(form, OTHER_CLASSES[field.name], values, declared)
     other = find_other_class(column, first)
     if other is None:
-        raise InvalidArgument(field.name, f"{choice}, which has more than two")
+        raise InvalidArgument(field.name, f"{choice}, because the column has more than two values")
     return [_format_label(other)]
 
 
@@ -874,11 +874,11 @@ def _check_part(argument: str, name: str, text: str) -> None:
         is_valid = _is_finite_number(text)
         rule = f"enter a number, the {'lowest' if name == 'lower' else 'highest'} value of the range"
     if not is_valid:
-        raise InvalidArgument(argument, f"{rule}; {text!r} is none" if text else rule)
+        raise InvalidArgument(argument, f"{rule}, got {text!r}" if text else rule)
 
 
 def _is_finite_number(text: str) -> bool:
-    """Return True for the text of a finite number."""
+    """Return True if a typed text is a finite number."""
     try:
         return isfinite(float(text))
     except ValueError:

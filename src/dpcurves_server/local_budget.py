@@ -63,7 +63,7 @@ def find_budget(services: Services, dataset: Dataset) -> TableBudget:
 
 
 def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> None:
-    """Raise the budget of a registered table to `limit`.
+    """Raise the total budget of a local table to `limit`, by closing its account and opening a further account.
 
     Formal guarantees: answers of all accounts together lose at most `limit` (basic composition). Every earlier account
     is closed before the further one opens, so it pays for no further answer. The cap of the further account is `limit`

@@ -40,7 +40,7 @@ from dpcurves.shortcuts import parse_loss
 from .dataset_views import VIEW, question_on_view_from_json
 from .datasets import Dataset, Datasets
 from .planner import PlanJob, PlannedRounds, Planner
-from .principals import Principal, Right, Subject, may, not_found, require
+from .principals import Principal, Right, Subject, has_right, not_found, require
 from .projects import Project, Projects, find_project_for
 from .schema_alignment import align_with_schema
 from .store import Archive, format_now
@@ -98,7 +98,7 @@ class AskedQuestion:
 
     @property
     def subject(self) -> Subject:
-        """The subject that access rights are checked against."""
+        """Dataset and project that access rights to this question are checked against."""
         return Subject(self.dataset, self.project)
 
 
@@ -126,7 +126,7 @@ def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
 
 
 def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
-    """Return a loss as exact decimal or fractional texts.
+    """Convert a privacy loss to JSON: its epsilon or rho as exact decimal or fractional text, so that no digit is lost.
 
     Args:
         loss: Pure epsilon, or rho of zero-concentrated privacy.
@@ -202,7 +202,7 @@ class QuestionPlan:
 
     @property
     def price(self) -> str:
-        """The price in the account's currency, in exact digits."""
+        """Price of the question in the currency of the dataset's account (epsilon or rho), in exact digits."""
         return self.dataset.account.currency.price(self.loss).digits
 
     @property
@@ -483,7 +483,7 @@ def redact_person(who: Principal, person: str, subject: Subject) -> str:
         person: Name of the author.
         subject: Dataset and project of what was written.
     """
-    return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
+    return person if person == who.name or has_right(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
 
 
 def redact_question(who: Principal, asked: AskedQuestion) -> AskedQuestion:
@@ -498,5 +498,5 @@ def redact_question(who: Principal, asked: AskedQuestion) -> AskedQuestion:
     Returns:
         Copy in which a hidden project is an empty text.
     """
-    project = asked.project if may(who, Right.SEE_PROJECT, asked.subject) else ""
+    project = asked.project if has_right(who, Right.SEE_PROJECT, asked.subject) else ""
     return replace(asked, person=redact_person(who, asked.person, asked.subject), project=project)

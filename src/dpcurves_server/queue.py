@@ -251,7 +251,7 @@ class Queue:
         return bool(self._database.write(lambda connection: connection.execute(lease).rowcount))
 
     def load_curve(self, id: str) -> str:
-        """Return the stored curve of an answer, as JSON.
+        """Return the stored result of a question as JSON.
 
         Args:
             id: Identifier of the question, which must have an answer.
@@ -397,7 +397,7 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
 
 
 def _job_from_row(row: Row[Any], worker: str) -> Job:
-    """Return the leased question of a row.
+    """Return the leased question that a database row holds, as a worker needs it.
 
     Args:
         row: Row of the question.

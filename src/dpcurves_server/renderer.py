@@ -113,7 +113,11 @@ class Drawing:
 
 
 def collect_sketch_inputs(question_plan: QuestionPlan) -> DrawingInputs:
-    """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
+    """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public.
+
+    Args:
+        question_plan: Plan of the question, with its data set.
+    """
     dataset = question_plan.dataset
     account = question_plan.dataset.account
     return {
@@ -172,7 +176,7 @@ def is_comparable(release: Answer) -> bool:
 
 
 def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
-    """Draw a sketch, a comparison or a file.
+    """Draw a sketch, a comparison or a file of released results, in the drawing process.
 
     Args:
         inputs: From `collect_sketch_inputs` or `collect_comparison_inputs`.
@@ -215,7 +219,7 @@ def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
 
     Args:
         curve: The result.
-        axes: Its plot.
+        axes: Plot of the result.
         form: Suffix of the file, without the point.
     """
     if form == "html":
@@ -276,7 +280,7 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
 
     Args:
         question: The question.
-        curve: Its result on made-up data.
+        curve: Result of the question on made-up data.
         cells: Number of cells of the grid.
     """
     if not isinstance(curve, IntervalResult):
@@ -492,7 +496,7 @@ class Renderer:
             self._last.pop(person, None)
 
     def _warm_up(self) -> None:
-        """Start the drawing process, after any drawing in progress."""
+        """Start the drawing process in advance, once a drawing in progress is done."""
         with self._turn:
             self._child.ensure_running()
 

@@ -169,7 +169,7 @@ def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pa
         post(pair, pair.tasks["open"], message)
     with pytest.raises(ProtocolError, match=r"^reports: the task is closed and accepts no more"):
         pair.contribute(pair.tasks["counted"], values(seed=2), owner=2)
-    with pytest.raises(ProtocolError, match=r"^reports: none has arrived yet"):
+    with pytest.raises(ProtocolError, match=r"^reports: no report has arrived yet"):
         pair.close(pair.tasks["open"])
     assert spent(pair, pair.tasks["open"], 0) == "0"
     assert pair.close(pair.tasks["counted"], party=1) == pair.close(pair.tasks["counted"])
@@ -365,9 +365,9 @@ def batch(pair: Federation, party: int = 0) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "line"),
     [
-        (lambda good: good[:-1], "the batch is cut off, or something follows it"),
+        (lambda good: good[:-1], "the batch is cut off, or bytes follow it"),
         (lambda good: good[:20], "the batch is cut off"),
-        (lambda good: good + b"x", "the batch is cut off, or something follows it"),
+        (lambda good: good + b"x", "the batch is cut off, or bytes follow it"),
         (lambda good: flipped(good, 0), "the message is not a batch of format 2"),
         (lambda good: flipped(good, 4), "the message is not a batch of format 2"),
         (lambda good: good[:6] + bytes([2]) + good[7:], "the message is not a batch of format 2"),
@@ -809,7 +809,7 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
     # The analyst's own letter is good, and brings a half that the server's key does not open.
     told = other.post(path, inquiry.question.to_json(**of_set(pair, task), letter=question["letter"]))
     assert len(half_in(inquiry, told)) == len(AT)
-    with pytest.raises(ProtocolError, match="^server 0: the answer share is missing or was changed"):
+    with pytest.raises(ProtocolError, match="^server 0: the encrypted answer share is missing or was changed"):
         inquiry.answer_keys[0].open_answer_share(0, json.loads(told)["half"], own)
 
 

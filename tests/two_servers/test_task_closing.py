@@ -80,7 +80,9 @@ class Two:
         self.step(f"before {what} reaches {party}")
         other = self.servers[party]
         answer: bytes = (
-            other.lead() if what == "close" else getattr(other, {"listed": "list_parts"}.get(what, what))(message)
+            other.close_as_leader()
+            if what == "close"
+            else getattr(other, {"listed": "list_parts", "outcome": "describe_attempt"}.get(what, what))(message)
         )
         self.step(f"after {what} reached {party}")
         return answer
@@ -259,7 +261,7 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
     two.upload(1)
     first, second = two.servers
     asked: list[tuple[Callable[[], object], str]] = [
-        (second.lead, "server 0"), (lambda: second.outcome(b"{}"), "server 0"),
+        (second.close_as_leader, "server 0"), (lambda: second.describe_attempt(b"{}"), "server 0"),
         (lambda: first.prepare(b"{}"), "server 1"), (lambda: first.commit(b""), "server 1"),
     ]  # fmt: skip
     for ask, whom in asked:

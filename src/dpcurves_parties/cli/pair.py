@@ -411,7 +411,7 @@ class TaskServers:
     )
 
     def read_task(self, output: Output) -> Task:
-        """Return the task in the task document.
+        """Read the task document that --task names, and refuse output files that would overwrite it or the ticket.
 
         Args:
             output: Where the answer goes.
@@ -483,7 +483,11 @@ class TaskTerms:
 
 
 def create_ask_commands(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """Return a command `ask NAME` for each question of one curator that counts of two servers can answer, by name."""
+    """Return a command `ask NAME` for each question of one curator that counts of two servers can answer, by name.
+
+    Args:
+        questions: Commands of the questions for a single table, by name.
+    """
     return {name: _create_ask_command(name, command) for name, command in _select_count_questions(questions)}
 
 
@@ -492,12 +496,19 @@ def find_declared_options(questions: Mapping[str, Command]) -> dict[str, frozens
 
     A question about several columns keeps the options it has for a file, except for the filter; a task that does not
     count its table refuses it.
+
+    Args:
+        questions: Commands of the questions for a single table, by name.
     """
     return {name: _list_declared_options(command) for name, command in _select_count_questions(questions)}
 
 
 def _list_declared_options(command: Command) -> frozenset[str]:
-    """Return the options of a question that the task document sets."""
+    """Return the names of a question's options that the task document sets, so that its command leaves them out.
+
+    Args:
+        command: Command of the question for a single table.
+    """
     return SAID if _has_one_grid(command) else frozenset({"where"})
 
 
@@ -511,7 +522,11 @@ def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str,
 
 
 def _has_one_grid(command: Command) -> bool:
-    """Return True if a question counts cells of one column of numbers, whose grid the task declares."""
+    """Return True if a question counts cells of one column of numbers, whose grid the task declares.
+
+    Args:
+        command: Command of the question for a single table.
+    """
     groups = options.groups_of(command)
     along = any(issubclass(group, options.CellOptions) for group in groups.values())
     return along and not options.names_of(groups.values()) & SECOND
@@ -520,6 +535,10 @@ def _has_one_grid(command: Command) -> bool:
 def _create_ask_command(name: str, command: Command) -> Command:
     """Return the command of a question to two servers: its options are the question's without those that the task
     declares.
+
+    Args:
+        name: Name of the question, such as ``cdf``.
+        command: Command of the question for a single table.
     """
     question_groups = {
         group_name: group for group_name, group in options.groups_of(command).items() if group not in (Terms, Output)
@@ -555,7 +574,14 @@ def _create_ask_command(name: str, command: Command) -> Command:
 
 
 def _help_text(name: str, doc: str, remaining: frozenset[str]) -> str:
-    """Return the help text: the question's first sentence, and its example with the remaining options."""
+    """Return the help text of a question to two servers: its first sentence, and its example with the remaining
+    options.
+
+    Args:
+        name: Name of the question's command.
+        doc: Help text of the command for a single table.
+        remaining: Options that the task document does not set.
+    """
     sentence, *_, example = doc.split("\n\n")
     option_texts = (
         f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in remaining

@@ -89,7 +89,7 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
         engine: Engine that expands seeds.
         public: Correction words.
         nodes: Seeds of consecutive nodes of one level, (nodes, keys, 2).
-        level: Their level.
+        level: Level of the nodes.
         totals: Sums of the cells below the nodes, (cells, words).
     """
     ring = public.domain.ring
@@ -561,7 +561,7 @@ class _CheckedWalk:
 
 
 def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
-    """SECRET: return both children of a node.
+    """SECRET: expand a node of all keys to its two children: seeds, corrected hashes and weights.
 
     Args:
         engine: Engine that expands seeds.
@@ -607,7 +607,7 @@ class _Transcript:
     width: int = 0
 
     def add(self, words: Words) -> None:
-        """Append words (keys, n) to each key's row.
+        """Append the words of a tree node to each key's running transcript, (keys, n).
 
         A row of more than 1,024 words is replaced by its hash. Both servers do so after the same words, so digests stay
         equal.
@@ -682,7 +682,11 @@ class NodeMarkKey(NamedTuple):
 
     @classmethod
     def from_verification_key(cls, verification_key: bytes) -> NodeMarkKey:
-        """Return the secret key of marks (checks of keys at tree nodes), which both servers derive by HKDF-SHA256."""
+        """Return the secret key of marks (checks of keys at tree nodes), which both servers derive by HKDF-SHA256.
+
+        Args:
+            verification_key: SECRET from owners. Key that both servers share.
+        """
         stream = HKDF(SHA256(), 16 * (_MARK_BLOCKS + 1), salt=None, info=_MARKS).derive(verification_key)
         return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARK_BLOCKS, 2))
 

@@ -51,7 +51,7 @@ class Ring:
         return 1 << 64 * self.words
 
     def add(self, left: Words, right: Words) -> Words:
-        """Return the elementwise sums modulo ``2**(64 * words)``.
+        """Add numbers of the ring elementwise, modulo ``2**(64 * words)``.
 
         Args:
             left: Numbers, (..., words).
@@ -63,7 +63,7 @@ class Ring:
         return result
 
     def subtract(self, left: Words, right: Words) -> Words:
-        """Return ``left - right`` elementwise, modulo the ring's size.
+        """Subtract numbers of the ring elementwise, modulo the ring's size.
 
         Args:
             left: Numbers, (..., words).
@@ -206,7 +206,7 @@ class Domain:
         return self.bits <= 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
     def require(self, cells: Words) -> None:
-        """Check that all cells are inside the domain.
+        """Check that all cells (values that owners share) are inside the public domain.
 
         Args:
             cells: Cells, of any shape.
@@ -218,7 +218,7 @@ class Domain:
             raise InvalidArgument("cells", f"must be below 2**{self.bits}")
 
     def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """Sort thresholds, and keep their original positions.
+        """Sort thresholds in increasing order, and keep the position that each had in the list.
 
         Args:
             thresholds: Cells of the domain, in any order.
@@ -312,7 +312,7 @@ class Frame:
         return head + _checksum(head, body) + body
 
     def from_bytes(self, blob: bytes, record_words: int) -> Words:
-        """Parse the records of a frame.
+        """Parse the records of a serialised frame, after checking its header, length and checksum.
 
         Args:
             blob: Bytes as `to_bytes` returns them.

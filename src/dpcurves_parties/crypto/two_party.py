@@ -256,10 +256,10 @@ class Inputs:
     randomness: RandomByteSource
 
     def require(self, count: int) -> None:
-        """Refuse values that do not fit. The message shows no value.
+        """Check that a party's inputs have one value per instance and fit their widths; the message shows no value.
 
         Args:
-            count: Number of instances.
+            count: Number of instances of the circuit.
 
         Raises:
             ValueError: values are missing or superfluous, or have a wrong number of instances or too many bits.
@@ -493,7 +493,7 @@ class _GarblingSide:
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, span: slice, message: memoryview) -> list[Words]:
-        """SECRET: return the labels of 0 of all input wires of some instances; labels from transfers use the
+        """SECRET: return the zero labels of all input wires of some instances; labels from transfers use the
         evaluator's message.
 
         Args:
@@ -509,7 +509,7 @@ class _GarblingSide:
     def _input_labels(
         self, owner: InputOwner, width: int, bits: list[Bits], labels: Iterator[Words], size: int
     ) -> list[Words]:
-        """SECRET: return the labels of 0 of one input's wires, (size, 2) each.
+        """SECRET: return the zero labels of one input's wires, (size, 2) each.
 
         If the garbler supplies a bit of the input, the bit is added to the label.
 
@@ -526,7 +526,7 @@ class _GarblingSide:
             zeros = list(self.stream.next_labels(width, size))
         else:
             zeros = [next(labels) for _ in range(width)]
-        # The label of a known bit becomes the label of 0 by adding the offset if the bit is 1.
+        # The label of a known bit becomes the zero label by adding the offset if the bit is 1.
         return [zero ^ garbling.mask_offset(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
 
 

@@ -120,7 +120,7 @@ class MessageAddress:
 
     @property
     def associated_data(self) -> bytes:
-        """Associated data of HPKE, which the signature covers too."""
+        """Data that binds an encrypted message to its meeting, step, sender and recipient."""
         fields = self.step, self.sender, self.recipient
         numbers = b"".join([field.to_bytes(8, "little", signed=True) for field in fields])
         return b"dpcurves letter 1\n" + numbers + self.meeting
@@ -173,7 +173,7 @@ class PersonKeys:
         return sealed + self.signing_key.sign(address.associated_data + sealed)
 
     def open_message(self, message: bytes, address: MessageAddress, sender: KeyBundle) -> bytes:
-        """Verify and decrypt a message.
+        """Verify and decrypt a message of a partner in a meeting.
 
         Args:
             message: The message as it was received.
@@ -490,7 +490,7 @@ class Device:
             connection.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
 
     def drop_meeting(self, meeting: Meeting) -> None:
-        """Mark a meeting as abandoned. Its loss stays spent."""
+        """Mark a meeting as dropped, so that it is not continued; its loss stays spent."""
         with self._open_transaction() as connection:
             connection.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
 
@@ -568,7 +568,11 @@ class Device:
         with self._open_transaction() as connection:
             row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if row is None or row[0]:
-            rule = "was dropped before and stays so" if row else "was not entered yet; call enter_meeting first"
+            rule = (
+                "was dropped, and its loss stays spent; go on with the other meetings"
+                if row
+                else "was not entered yet; call enter_meeting first"
+            )
             raise ProtocolError("meeting", rule)
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:

@@ -352,7 +352,7 @@ class Zetas(NamedTuple):
 
 
 def worst_case_zetas(span: int) -> Zetas:
-    """Return the largest possible variance components of a kernel.
+    """Return the largest possible variance components of a kernel, for forecasts without knowledge of the data.
 
     They occur if half of the values are at either end.
 
@@ -470,7 +470,7 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
 
 
 def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
-    """Return the public number of people.
+    """Return the public number of people, after checking that adjacency and loss suit a question about pairs.
 
     Raises `UnsupportedQuery` unless the adjacency is replace-one with one record per person, there are two people or
     more, and the loss is pure.
@@ -488,7 +488,7 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 
 
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon of a pure loss.
+    """Return the epsilon of a loss, which must be pure, because noise of pairs is calibrated to epsilon.
 
     Raises:
         UnsupportedQuery: the loss has no epsilon.

@@ -52,7 +52,7 @@ class Overlaps(NamedTuple):
 
     @classmethod
     def from_pairs(cls, pairs: IntArray, people: int) -> Overlaps:
-        """Count the overlaps of drawn pairs, (pairs, 2).
+        """Count the pairs that share one or both people among drawn pairs, (pairs, 2).
 
         Args:
             pairs: Numbers of both people of each pair, from 0.
@@ -135,7 +135,7 @@ class Pairing(ABC):
 
     @abstractmethod
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return the expected overlaps, before pairs are drawn.
+        """Return the expected numbers of pairs that share people, before pairs are drawn; they give the expected error.
 
         Args:
             people: Number of people n.
@@ -236,7 +236,7 @@ class OwnChoice(Pairing):
             )
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
-        """Return the accepted pairs, (pairs, 2).
+        """Draw each person's choices of partners, and return the pairs that are accepted, (pairs, 2).
 
         Wishes are taken in random order, and refused once either person has enough pairs.
 
@@ -303,7 +303,8 @@ def shuffle_people(people: int, seed: bytes, number: int) -> IntArray:
 
 
 def commit_to_seed(seed: bytes) -> str:
-    """Return the commitment that is published before the seed. It fixes the seed without revealing it.
+    """Return the commitment to a seed of pairs: it is published before the seed, and fixes the seed without revealing
+    it.
 
     Args:
         seed: 32 secret bytes.
@@ -427,7 +428,7 @@ class KernelForm:
 
     @property
     def span(self) -> int:
-        """Difference between the largest and the smallest value."""
+        """Difference between the kernel's largest and smallest value, from which its sensitivity follows."""
         return self.maximum - self.minimum
 
 
@@ -509,7 +510,7 @@ class PairDistribution(OutputDistribution):
 
     @property
     def missing(self) -> None:
-        """None: this release counts no missing values."""
+        """None: a release about pairs counts no missing values."""
         return None
 
     @property
@@ -518,12 +519,16 @@ class PairDistribution(OutputDistribution):
         return False
 
     def debias(self, mean_answer: float) -> float:
-        """Return an unbiased estimate of the kernel's mean from the mean answer of the pairs."""
+        """Return an unbiased estimate of the kernel's mean from the mean answer of the pairs.
+
+        Args:
+            mean_answer: Mean of the released (randomised) answers.
+        """
         return mean_answer
 
     @property
     def overlaps(self) -> Overlaps:
-        """Overlaps of the pairs that answered."""
+        """Numbers of pairs that share one or both people, among the pairs that answered; variances depend on them."""
         return Overlaps(self.pairs, self.one_shared, self.both_shared)
 
     @property
@@ -572,11 +577,15 @@ class PairAnswers(PairDistribution):
 
     @property
     def has_pair_answers(self) -> bool:
-        """True: each pair's answer has its own noise."""
+        """True: each pair's answer has noise of its own, in this kind of release."""
         return True
 
     def debias(self, mean_answer: float) -> float:
-        """Return the unbiased estimate of the kernel's mean: the mean answer minus `offset`, divided by `gain`."""
+        """Return the unbiased estimate of the kernel's mean: the mean answer minus `offset`, divided by `gain`.
+
+        Args:
+            mean_answer: Mean of the released (randomised) answers.
+        """
         return (mean_answer - float(self.offset)) / float(self.gain)
 
     @property

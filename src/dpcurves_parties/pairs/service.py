@@ -122,7 +122,7 @@ class PairStore:
         self._database.write(lambda connection: store_seed(connection, task, seed))
 
     def load_run(self, job: bytes) -> StoredRun:
-        """Return the stored run of a job.
+        """Return this server's stored share of a computation's result, with its state.
 
         Args:
             job: Name of the job, 32 bytes: see `PairSession.name`.
@@ -228,7 +228,7 @@ class PairQuestions:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the task's document."""
+        """SHA-256 of the task's document, which names the task in messages."""
         return self.task.hash
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
@@ -327,7 +327,7 @@ class PairService(SharedTaskService[PairTask]):
         """Questions that analysts may ask: the single release of the task."""
         return PairQuestions(self.task)
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the loops over gates, so that the first answer does not wait for them."""
         compile_loops()
 
@@ -365,9 +365,12 @@ class PairService(SharedTaskService[PairTask]):
         return b"{}"
 
     def _parse_seed(self, message: bytes) -> bytes:
-        """Return the seed in a message.
+        """Parse the seed of the pairs from the coordinator's message, and check it against the task's commitment.
 
         Raises `ProtocolError` if it is malformed, or does not match the task's commitment.
+
+        Args:
+            message: JSON object with the field ``seed``, hexadecimal.
         """
         try:
             seed = bytes.fromhex(str(parse_fields(message, "task", seed=str)["seed"]))
@@ -433,7 +436,7 @@ class PairService(SharedTaskService[PairTask]):
         if self.party != LEADING_SERVER:
             raise ProtocolError(
                 "peer",
-                f"must be server {LEADING_SERVER} to open sessions, and this is not; check the URLs in the task",
+                f"only server {LEADING_SERVER} opens sessions, and this is the other one; check the URLs in the task",
                 409,
             )
         self._run_as_leader(question)
@@ -517,7 +520,7 @@ class PairService(SharedTaskService[PairTask]):
         """
         seed = self.shelf.load_seed(self.task.hash)
         if seed is None:
-            raise ProtocolError("seed", f"server {self.party} does not have it yet: run dpcurves task close", 409)
+            raise ProtocolError("seed", f"server {self.party} does not have the seed yet; run dpcurves task close", 409)
         pairs = TaskPairs(self.task, status.reports, seed)
         if pairs.plan and not len(pairs.pairs):
             raise ProtocolError("reports", "must be of enough people for a pair; make a new task", 409)

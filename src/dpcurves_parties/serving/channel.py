@@ -238,7 +238,7 @@ class Channel:
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
-    """Return the whole body of a response.
+    """Read the whole body of an HTTP response, up to a size limit.
 
     Args:
         answer: Response whose head was read.

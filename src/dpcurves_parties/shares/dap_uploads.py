@@ -40,7 +40,7 @@ from .task import Task
 
 CLOCK_PRECISIONS = 1
 """Time precisions (days) by which a client's clock may be ahead: 1, because clocks differ around midnight."""
-NO_LEADER = "helps in this task; send reports to the leader, server 0"
+NO_LEADER = "this server is the helper of the task; send reports to the leader, server 0"
 
 
 def derive_contribution_id(task: Task) -> bytes:
@@ -135,17 +135,17 @@ class ReportVerifier:
         ]  # fmt: skip
 
     def find_failures(
-        self, verified: VerifiedCells | None, told: Sequence[dap.VerifyResp]
+        self, verified: VerifiedCells | None, helper_answers: Sequence[dap.VerifyResp]
     ) -> dict[bytes, dap.ReportError]:
         """Return the ids of the reports that the leader rejects after the helper's answers, with the reasons.
 
         Args:
             verified: The leader's result of `verify_reports`; None if the reports have no proofs.
-            told: The helper's answer about each report, in the same order.
+            helper_answers: The helper's answer about each report, in the same order.
         """
-        expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
+        expected = [b""] * len(helper_answers) if verified is None else [row.tobytes() for row in verified.seeds]
         failed = dict[bytes, dap.ReportError]()
-        for answer, seed in zip(told, expected, strict=True):
+        for answer, seed in zip(helper_answers, expected, strict=True):
             if isinstance(answer.result, dap.ReportError):
                 failed[answer.report_id] = answer.result
             elif answer.result != dap.encode_ping_pong_message(dap.PingPongType.FINISH, seed):
@@ -178,7 +178,11 @@ class OpenedUpload(NamedTuple):
     errors: Mapping[bytes, dap.ReportError]
 
     def drop_invalid(self, are_shares: Sequence[bool]) -> OpenedUpload:
-        """Return this upload without the reports that are not shares of the task."""
+        """Return this upload without the reports that are not valid shares of the task.
+
+        Args:
+            are_shares: For each report, whether it is a valid share.
+        """
         if all(are_shares):
             return self
         invalid_ids = [
@@ -354,7 +358,9 @@ def answer_aggregation_job(
         ProtocolError: this is the leader, or the task accepts no more reports.
     """
     if service.party != 1:
-        raise ProtocolError("server", "leads this task; send aggregation jobs to the helper, server 1", 404)
+        raise ProtocolError(
+            "server", "this server is the leader of the task; send aggregation jobs to the helper, server 1", 404
+        )
     errors = dict[bytes, bytes | dap.ReportError]()
     valid = list[tuple[int, StoredReport, bytes]]()
     for init in verify_inits:
@@ -542,7 +548,7 @@ class LeaderUpload:
         return sent
 
     def encode_upload_request(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
-        """Return an `UploadRequest` of the draft.
+        """Encode reports as an `UploadRequest` of the DAP draft, with both shares of each report encrypted.
 
         Args:
             reports: Id of each report, and its shares for server 0 and server 1.

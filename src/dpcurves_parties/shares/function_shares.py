@@ -136,7 +136,7 @@ class FunctionShares:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of data holders: two servers with their shares."""
+        """Types of the data holders of this trust model: two servers with their shares."""
         return (ShareHolder,) * SERVERS
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
@@ -413,7 +413,7 @@ def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
-    """Return the numbers of slots of all prefixes: 1 to the number of cells.
+    """Return the thresholds whose prefix counts give the counts of all cells: 1 to the number of cells.
 
     Args:
         plan: Plan of counts of all cells.

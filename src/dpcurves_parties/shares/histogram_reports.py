@@ -130,7 +130,7 @@ class HistogramEncoding(ShareEncoding):
             ValueError: A number is not a slot, nor the number of slots (missing).
         """
         if np.any((rows < 0) | (rows > self.slots)):
-            raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
+            raise InvalidArgument("slots", f"must be indices of slots from 0 to {self.slots}")
         ids = [randomness.random_bytes(ID_SIZE) for _ in rows]
         reports = []
         for rows_slice in self._slice_reports(len(rows)):
@@ -155,7 +155,7 @@ class HistogramEncoding(ShareEncoding):
         """
         self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the loops now, so that later calls do not wait, by sharing and verifying one made-up report."""
         ((report_id, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [

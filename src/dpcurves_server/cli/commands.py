@@ -161,7 +161,11 @@ def _build_form(word: str, command: options.Command) -> Form:
 
 
 def _build_field(parameter: Parameter) -> Field:
-    """Return the form field of an option."""
+    """Return the field of a web form that takes the value of a command-line option.
+
+    Args:
+        parameter: Parameter of the command's function, whose annotation declares the option.
+    """
     option = parameter.annotation.__metadata__[0]
     needed = parameter.default is Parameter.empty
     words = str(option.help)
@@ -190,7 +194,7 @@ class StoreOption:
     store: str = option("URL", "Its database, ledger included: sqlite:///server.db, or postgresql+psycopg://...")
 
     def open_services(self) -> Services:
-        """Open the services on the database."""
+        """Open the services of the verification server on the database that --store names."""
         require_extra()
         from .. import Services
 

@@ -89,7 +89,7 @@ def prove_reports(
 
 @compile_with_numba
 def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Words) -> None:
-    """Write one server's messages about all reports (see `Prio3Histogram.verify_init`).
+    """Write one server's verification messages about all reports: its side of the Prio3 proof check, in compiled code.
 
     Args:
         inputs: Shares of the reports, with joint and query randomness.
@@ -296,7 +296,7 @@ def _load(words: Any, index: Any) -> Any:
 
 @compile_with_numba
 def _store(words: Any, index: Any, number: Any) -> None:
-    """Write one element into an array.
+    """Write one field element, a pair of words, into an array.
 
     Args:
         words: Elements, (number, 2).
@@ -308,7 +308,7 @@ def _store(words: Any, index: Any, number: Any) -> None:
 
 @compile_with_numba
 def _to_montgomery(number: Any) -> Any:
-    """Convert to Montgomery form: the number times 2**128.
+    """Convert a field element to Montgomery form (the number times 2**128), in which products are fast.
 
     Args:
         number: Residue as a pair of 64-bit words, the lower one first.

@@ -120,9 +120,12 @@ class FiniteLaplace:
         return exponent > 0 and _bound_decay(exponent)[1] * (1 << FALLBACK_BITS + self.width) <= self.epsilon
 
     def _rate_for(self, digits: int) -> Fraction:
-        """Return the decay rate that epsilon leaves for this many digits.
+        """Return the decay rate of the noise that makes the circuit epsilon-private with this many binary digits.
 
-        The tolerances of the digits and of the sign are subtracted from epsilon first.
+        The tolerances of the digits' samplers and of the sign are subtracted from epsilon first.
+
+        Args:
+            digits: Number of binary digits of the noise's magnitude.
         """
         return (self.epsilon - (digits + 1) * self.tolerance) / self.sensitivity
 
@@ -255,7 +258,7 @@ def _weighted_sum(probabilities: Iterable[Fraction]) -> Fraction:
 
 
 def _bound_decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
-    """Return a lower and an upper bound of ``exp(-exponent)``.
+    """Return rational lower and upper bounds of ``exp(-exponent)``, so that probabilities can be rounded safely.
 
     Args:
         exponent: Nonnegative number.
@@ -304,7 +307,7 @@ class LaplaceResponse(Response):
 
     @property
     def name(self) -> str:
-        """Name of the response, with its number of steps."""
+        """Name of the response in privacy statements: Laplace noise with its number of steps."""
         return f"Laplace noise on {self.steps} steps"
 
     @cached_property
@@ -316,7 +319,7 @@ class LaplaceResponse(Response):
 
     @property
     def values(self) -> range:
-        """The values 0 to `steps`."""
+        """Possible exact values: 0 to `steps`."""
         return range(self.steps + 1)
 
     @property
@@ -328,7 +331,7 @@ class LaplaceResponse(Response):
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """The widths of the random integers of the noise."""
+        """Bits of each uniform random integer that the noise of one answer consumes, in order."""
         return self.noise.random_widths
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
@@ -365,7 +368,7 @@ class LaplaceResponse(Response):
 
     @property
     def offset(self) -> Fraction:
-        """Mean of the noise; wrap-around is neglected."""
+        """Mean of the noise, which debiasing subtracts; wrap-around is neglected."""
         return Fraction(self.noise.mean)
 
     @property
@@ -376,7 +379,11 @@ class LaplaceResponse(Response):
         return Fraction(1)
 
     def variance(self, value: int) -> float:
-        """Return the variance of the noise, which is equal for all values; wrap-around is neglected."""
+        """Return the variance of the noise, which is equal for all values; wrap-around is neglected.
+
+        Args:
+            value: Exact value; without effect.
+        """
         return self.noise.variance - self.noise.mean**2
 
 
@@ -407,7 +414,7 @@ class TernaryResponse(Response):
 
     @property
     def name(self) -> str:
-        """Name of the response: one of three answers."""
+        """Name of the response in privacy statements: one of three answers."""
         return "one of three answers"
 
     @property
@@ -417,7 +424,7 @@ class TernaryResponse(Response):
 
     @property
     def answers(self) -> range:
-        """The answers -1, 0 and 1."""
+        """Possible answers: -1, 0 and 1 (two orders, and a tie)."""
         return range(-1, 2)
 
     @cached_property
@@ -550,7 +557,7 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
 
     Args:
         parts: Numerators of the probabilities.
-        denominator: Their denominator.
+        denominator: Common denominator of the probabilities.
         decay: ``exp(-epsilon)`` or a bound above it.
     """
     ties = (Fraction(parts.tie_kept), Fraction(parts.order_hidden))
@@ -607,7 +614,7 @@ class RoundedResponse(Response):
 
     @property
     def span(self) -> int:
-        """Difference between the largest and the smallest value."""
+        """Difference between the kernel's largest and smallest value."""
         return self.maximum - self.minimum
 
     @property
@@ -617,12 +624,12 @@ class RoundedResponse(Response):
 
     @cached_property
     def inner_response(self) -> Response:
-        """Response that is applied to the rounded value."""
+        """Response that randomises the value after it was scaled and rounded to steps."""
         return BinaryResponse(self.epsilon) if not self.step_bits else LaplaceResponse(self.epsilon, 2**self.step_bits)
 
     @property
     def step_bits(self) -> int:
-        """Bits of the number of steps; not more than the range has."""
+        """Bits of the number of steps to which values are rounded; at most the bits of the kernel's range."""
         return min(self.max_step_bits, self.scale.width)
 
     @cached_property
@@ -640,7 +647,11 @@ class RoundedResponse(Response):
         return next(acceptable, min(candidates, key=self._unused_fraction))
 
     def _unused_fraction(self, scale: _Scale) -> Fraction:
-        """Return the fraction of the range ``2**width`` above the largest scaled value."""
+        """Return the fraction of the range ``2**width`` above the largest scaled value.
+
+        Args:
+            scale: Factor of the values, and width of the range that they fill.
+        """
         return 1 - Fraction(self.span * scale.factor, 2**scale.width)
 
     @property
@@ -650,7 +661,7 @@ class RoundedResponse(Response):
 
     @property
     def values(self) -> range:
-        """The values `minimum` to `maximum`."""
+        """Possible exact values: `minimum` to `maximum`."""
         return range(self.minimum, self.maximum + 1)
 
     @property
@@ -660,7 +671,9 @@ class RoundedResponse(Response):
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """The number of rounded bits, then the widths of the inner response's random integers."""
+        """Bits of each random integer: the dither that rounds the value at random, then the inner response's
+        integers.
+        """
         return (self.dither_bits, *self.inner_response.random_widths)
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
@@ -696,7 +709,7 @@ class RoundedResponse(Response):
     def probability(self, value: int, answer: int) -> Fraction:
         """Return the exact probability of an answer about a value.
 
-        It is the mixture of the inner response's probabilities about the steps below and above.
+        The probability is the mixture of the inner response's probabilities about the steps below and above.
 
         Args:
             value: Exact value of a pair, one of `values`.

@@ -207,11 +207,11 @@ class Closing:
         Raises:
             ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
         """
-        return self.lead() if self.party == SetRole.DECIDES else self.post("close", b"")
+        return self.close_as_leader() if self.party == SetRole.DECIDES else self.post("close", b"")
 
     # Server 0
 
-    def lead(self) -> bytes:
+    def close_as_leader(self) -> bytes:
         """Close the task as server 0: decide which reports count, and send the decision to server 1.
 
         A decision that was made before is only sent again.
@@ -240,7 +240,7 @@ class Closing:
             ProtocolError: server 1 does not answer or answers wrongly, or too few reports are at both servers.
         """
         attempt = secrets.token_hex(16)
-        self.store.attempt(self.task, attempt)
+        self.store.begin_attempt(self.task, attempt)
         bits = report_set.choose_prefix_bits(self.store.read_status(self.task).reports)
         reply = report_set.ClosingMessage.from_bytes(
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
@@ -300,7 +300,7 @@ class Closing:
             listings = self.store.list_parts(self.task, bits, prefixes)
         raise ProtocolError("reports", report_set.OTHER, CONFLICT)
 
-    def outcome(self, message: bytes) -> bytes:
+    def describe_attempt(self, message: bytes) -> bytes:
         """Return the state of server 0 for an attempt to close the task, as JSON; an attempt that is not running is
         cancelled.
 
@@ -330,29 +330,35 @@ class Closing:
             self._leading.release()
 
     def _agree_on_reports(
-        self, theirs: report_set.ClosingMessage, listed: Mapping[int, bytes], ours: report_set.Rising, stored: int
+        self,
+        peer_message: report_set.ClosingMessage,
+        listed: Mapping[int, bytes],
+        own_reports: report_set.Rising,
+        stored: int,
     ) -> Decision:
         """Return server 0's decision: the reports that both servers hold, and both commitments.
 
         Args:
-            theirs: Server 1's message: commitments, and hashes of parts of its reports.
+            peer_message: Server 1's message: commitments, and hashes of parts of its reports.
             listed: Listings of server 1's reports, by part.
-            ours: This server's reports, in rising order.
+            own_reports: This server's reports, in rising order.
             stored: Number of this server's reports.
 
         Raises:
             UnlistedParts: more listings are needed.
             ProtocolError: there are no common reports, or an earlier decision differs.
         """
-        first, second = theirs.commitments
+        first, second = peer_message.commitments
         if first not in (None, self.commitment):
             raise make_lost_key_error(SetRole.DECIDES)
-        agreed = report_set.intersect_reports(self.task, ours, stored, theirs.summary, listed)
-        if theirs.report_set not in (None, agreed.name):
+        agreed = report_set.intersect_reports(self.task, own_reports, stored, peer_message.summary, listed)
+        if peer_message.report_set not in (None, agreed.name):
             raise ProtocolError("reports", report_set.OTHER, CONFLICT)
         if not agreed.reports:
             raise ProtocolError(
-                "reports", "none has reached both servers; let owners contribute, then close the task again", CONFLICT
+                "reports",
+                "no report has reached both servers; let owners contribute, then close the task again",
+                CONFLICT,
             )
         return Decision(agreed, (self.commitment, str(second)))
 
@@ -394,7 +400,7 @@ class Closing:
         )
 
     def commit(self, message: bytes) -> bytes:
-        """Store server 0's decision as server 1.
+        """Accept server 0's decision on the report set as server 1, and store it after computing the same set.
 
         If stored reports differ, nothing is stored.
 
@@ -422,21 +428,21 @@ class Closing:
         return b'{"parts": []}'
 
     def _recompute_report_set(
-        self, closing: report_set.ClosingMessage, ours: report_set.Rising, stored: int
+        self, closing: report_set.ClosingMessage, own_reports: report_set.Rising, stored: int
     ) -> report_set.ReportSet:
         """Return the report set of server 0's decision, computed from this server's reports.
 
         Args:
             closing: Server 0's message: hash of its report set, hashes of parts of its reports, and listings of some
                 parts.
-            ours: This server's reports, in rising order.
+            own_reports: This server's reports, in rising order.
             stored: Number of this server's reports.
 
         Raises:
             UnlistedParts: more listings are needed.
             ProtocolError: the set differs.
         """
-        agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
+        agreed = report_set.intersect_reports(self.task, own_reports, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
             raise ProtocolError("reports", report_set.OTHER, CONFLICT)
         return agreed
@@ -450,10 +456,10 @@ class Closing:
         attempt = self.store.read_status(self.task).attempt
         reply = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
         if reply["state"] == TaskState.OPEN.value:
-            self.store.thaw(self.task, attempt)
+            self.store.unfreeze(self.task, attempt)
 
     def _require_party(self, party: int) -> None:
-        """Check that a request belongs to this server.
+        """Check that a request of the closing protocol is meant for this server and not for the other server.
 
         Args:
             party: Number of the server that answers such requests.
@@ -515,12 +521,12 @@ SHORT_BATCH = 2**13
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSES: OfPeer = MappingProxyType({
-    "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
-    "outcome": (lambda service, message: service.closing.outcome(message), LARGEST_QUESTION),
+    "close": (lambda service, message: service.closing.close_as_leader(), LARGEST_QUESTION),
+    "outcome": (lambda service, message: service.closing.describe_attempt(message), LARGEST_QUESTION),
     "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
     "listed": (lambda service, message: service.closing.list_parts(message), LARGEST_QUESTION),
     "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
-    "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
+    "agree": (lambda service, message: service.confirm_report_set(message), LARGEST_QUESTION),
 })  # fmt: skip
 """Requests of the peer server about any task, with the size limit of each body in bytes."""
 
@@ -564,7 +570,7 @@ class Resources:
         return self.peer_url or peer.url, context
 
     def make_channel(self, task: SharedTask) -> Channel:
-        """Return a channel to the peer server.
+        """Return an HTTPS channel to the peer server, which trusts only that server's certificate.
 
         Args:
             task: Document of the task, with both servers' URLs and certificates.
@@ -637,7 +643,7 @@ class SharedTaskService(ABC, Generic[Of]):
 
     @abstractmethod
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Answer an analyst with both servers' answer shares.
+        """Answer an analyst's question with both servers' answer shares, as JSON.
 
         Args:
             message: The analyst's question.
@@ -647,9 +653,9 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: the question is not allowed, or the peer server does not answer. Nothing was revealed.
         """
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the code of the task's encoding in advance, so that the first answer does not wait for it."""
-        self.encoding.warm()
+        self.encoding.warm_up()
 
     def close(self, message: bytes) -> bytes:
         """Close the task for the coordinator. The operation is idempotent.
@@ -666,7 +672,7 @@ class SharedTaskService(ABC, Generic[Of]):
         return self.closing.close()
 
     def describe_status(self) -> bytes:
-        """Return the public state of the task as JSON."""
+        """Return the public state of the task as JSON: open or closed, and its report set."""
         status = self.store.read_status(self.task.hash)
         facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": status.state.value}
         return json.dumps({**facts, "set": status.report_set, "reports": status.reports}).encode()
@@ -717,7 +723,9 @@ class SharedTaskService(ABC, Generic[Of]):
         owner = self.store.find_enrolled_owner(self.task.hash, hash_from_bearer_token(bearer_token, self.party))
         if owner is None:
             raise ProtocolError(
-                "ticket", "must be that of an owner who has enrolled; contribute with dpcurves, which enrols first", 403
+                "ticket",
+                "must be the ticket of an owner who has enrolled; contribute with dpcurves, which enrols first",
+                403,
             )
         return owner
 
@@ -763,7 +771,7 @@ class SharedTaskService(ABC, Generic[Of]):
             return _encode_outcome(offer, await loop.run_in_executor(None, self._store_offer, offer))
 
     def _open_batch(self, owner: int, message: bytes) -> Offer:
-        """SECRET: decrypt a batch, and return its shares as an offer to the store.
+        """SECRET: decrypt an owner's batch of reports, and return its shares, ready to be stored.
 
         Args:
             owner: Number of the owner.
@@ -780,12 +788,12 @@ class SharedTaskService(ABC, Generic[Of]):
             self.encoding.require_shares(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolError(
-                "reports", "what was sealed is not a share of this task; contribute again with the task's document"
+                "reports", "a sealed report is not a share of this task; contribute again with the task's document"
             ) from None
         return Offer(owner, batch.contribution, batch.earlier_policy, stored)
 
     def _store_offer(self, offer: Offer) -> int:
-        """Store an owner's reports; return how many were new.
+        """Store the reports of an owner's upload, and return how many of them were new.
 
         If the task is frozen for an attempt that was cancelled, it is reopened first.
 
@@ -930,7 +938,7 @@ class SharedTaskService(ABC, Generic[Of]):
             "peer", "this task has no sessions of two servers; use the same version of dpcurves at both", 403
         )
 
-    def agree(self, message: bytes) -> bytes:
+    def confirm_report_set(self, message: bytes) -> bytes:
         """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
 
         Args:

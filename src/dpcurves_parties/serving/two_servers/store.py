@@ -328,7 +328,11 @@ class Store:
             )
 
     def read_status(self, task: str) -> TaskStatus:
-        """Read the current state of the task."""
+        """Read the current state of the task from the database.
+
+        Args:
+            task: Hash of the task.
+        """
         return self._database.read_snapshot(lambda connection: select_status(connection, task))
 
     def add_reports(self, task: str, max_reports: int, offer: Offer) -> int:
@@ -345,7 +349,7 @@ class Store:
         return self.submit_reports(task, max_reports, offer).result()
 
     def submit_reports(self, task: str, max_reports: int, offer: Offer) -> Future[int]:
-        """Store reports as `add_reports`, together with concurrent ones.
+        """Queue the reports of an owner, to be stored together with concurrent uploads in one transaction.
 
         Args:
             task: Hash of the task.
@@ -394,7 +398,7 @@ class Store:
         self._added += sum(outcome for outcome in outcomes if isinstance(outcome, int))
         if self._added >= self._analyzed_at:
             self._analyzed_at = 10 * self._added
-            self._database.write_on_open_connection(_analyze)
+            self._database.write_on_open_connection(_update_statistics)
         return outcomes
 
     def compute_checksum(self, task: str) -> bytes:
@@ -420,7 +424,11 @@ class Store:
         return self._database.read_snapshot(xor_id_hashes).to_bytes(32)
 
     def count_owners(self, task: str) -> int:
-        """Return the number of owners who have sent reports; once the task is closed, accepted reports."""
+        """Return the number of owners who have sent reports; once the task is closed, of owners with accepted reports.
+
+        Args:
+            task: Hash of the task.
+        """
         query = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
         return self._database.read_snapshot(lambda connection: int(connection.execute(query).scalar_one()))
 
@@ -438,7 +446,7 @@ class Store:
         )
 
     @write_transaction
-    def attempt(self, connection: Connection, task: str, attempt: str) -> None:
+    def begin_attempt(self, connection: Connection, task: str, attempt: str) -> None:
         """Store the id of a running attempt to close the task. Reports are still accepted.
 
         Args:
@@ -451,7 +459,9 @@ class Store:
         """
         lock_task(connection, task)
         if not select_status(connection, task).reports:
-            raise ProtocolError("reports", "none has arrived yet; close the task once owners have contributed", 409)
+            raise ProtocolError(
+                "reports", "no report has arrived yet; close the task once owners have contributed", 409
+            )
         update_task(connection, task, attempt=attempt)
 
     @write_transaction
@@ -521,7 +531,7 @@ class Store:
         return listings
 
     @write_transaction
-    def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
+    def unfreeze(self, connection: Connection, task: str, attempt: str | None) -> None:
         """Accept reports again after a failed attempt to close the task, unless a later attempt has frozen the task.
 
         Args:
@@ -679,7 +689,7 @@ class Store:
 
     @read_transaction
     def read_shares(self, connection: Connection, task: str) -> dict[bytes, StoredShare]:
-        """SECRET: return all shares, by id.
+        """SECRET: return all of this server's stored shares of a task's reports, by report id.
 
         Args:
             connection: Supplied by the decorator; callers leave it out.
@@ -693,7 +703,7 @@ class Store:
         return {row.id: StoredShare(row.share, row.whole) for row in rows}
 
 
-def _analyze(connection: Connection) -> None:
+def _update_statistics(connection: Connection) -> None:
     """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)
 
     Args:
