@@ -501,7 +501,7 @@ def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_
     assert pair.spent(task) == ["10", "10"]
 
 
-BEFORE = (0, "after attempt"), (1, "after freeze"), (0, "before decide")
+BEFORE = (0, "after begin_attempt"), (1, "after freeze"), (0, "before decide")
 """What is done before it is written down which reports count, and by whom."""
 
 

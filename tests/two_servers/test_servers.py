@@ -198,7 +198,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--cut-points", "1"], "ticket: must be the ticket of an analyst"),
         (["ask", "roc", *document, analyst], "ask a task made with --label"),
-        (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
+        (["ask", "cdf", *document, analyst], "ask for counts at some edges, or for quantiles"),
         (
             ["ask", "cdf", *document, analyst, "--cut-points", "1", "--points", "2"],
             "points: --cut-points and --points both name edges",
@@ -722,7 +722,10 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
     monkeypatch.setattr(SealedQuestion, "create", kept)
     assert answer(lambda inquiry, halves: halves) == expected
     assert answer(lie()) == expected
-    other, none = "servers: the answer shares are of different report sets", "the answer share is missing or was"
+    other, none = (
+        "servers: the answer shares are of different report sets",
+        "the encrypted answer share is missing or was",
+    )
     wrong: list[tuple[Callable[[SealedQuestion, list[str]], object], str]] = [
         (lie(report_set="0" * 64), other), (lie(reports=199), other), (lie(commitments=("0" * 64, "1" * 64)), other),
         (lie(dropped_count=1), other), (lie(reports=-1), "server 1: the answer share does not have the agreed form"),
@@ -769,7 +772,7 @@ def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(
     words = [inquiry.answer_keys[0].nonce, "0" * 32]
     for half in json.loads(passed[-1])["halves"]:
         for party, word in product((0, 1), words):
-            with pytest.raises(ProtocolError, match="the answer share is missing or was changed"):
+            with pytest.raises(ProtocolError, match="the encrypted answer share is missing or was changed"):
                 AnswerKey(inquiry.question, inquiry.answer_keys[0].key, word).open_answer_share(party, half, own)
 
 
