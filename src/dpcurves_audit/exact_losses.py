@@ -80,8 +80,6 @@ from .traced_losses import (
 
 NoisyBlock = tuple[Sequence[int], Noise]
 """Exact sums, and the noise that each of them gets."""
-TOLERANCE = 1e-9
-"""Relative rounding error of a loss in floating point."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,8 @@ class ExactLoss:
 
     def exceeds_claim(self, loss: float) -> bool:
         """Return whether a loss is larger than the claim, beyond rounding errors."""
-        return loss > self.claimed * (1 + TOLERANCE)
+        # 1e-9: relative rounding error of a loss in floating point
+        return loss > self.claimed * (1 + 1e-9)
 
 
 def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterator[ExactLoss]:

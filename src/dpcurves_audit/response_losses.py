@@ -356,8 +356,6 @@ def compare_fractions(left: Fraction, right: Fraction) -> float:
     return inf if 0 in (left, right) else abs(log(left / right))
 
 
-MOST_SCALES = 40
-"""Scales of Laplace noise after which the distribution of shares is cut off; what is beyond has probability e**-40."""
 ACCEPTANCE_BITS = 64
 """Binary digits of acceptance probabilities."""
 
@@ -399,7 +397,8 @@ def find_shares_epsilon(shares: Sequence[tuple[Fraction, Fraction]], shift: int)
         shares: Scale and shape of the share of each honest site.
         shift: Change of the exact sum between neighbouring data sets.
     """
-    reach = int(MOST_SCALES * max(scale for scale, _ in shares)) + shift
+    # 40: scales of Laplace noise after which the shares' distribution is cut off; the rest has probability exp(-40)
+    reach = int(40 * max(scale for scale, _ in shares)) + shift
     sides = np.array([1.0])
     for scale, shape in shares:
         sides = np.convolve(sides, find_polya_distribution(scale, shape, reach))[: reach + 1]

@@ -53,8 +53,6 @@ ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
 """Orders of the Renyi divergences that a zero-concentrated loss bounds."""
 PLANTED = 2**40
 """Planted noise. Rounding to integers changes an entry of the matrix of noise by a relative ``2**-40``."""
-ROUNDED = 1
-"""Largest change of a value by rounding, in units of the value."""
 SOLVER_ERROR = 1e-6
 """Relative error of the least noise that linear programming finds; losses are rounded down by as much."""
 
@@ -350,7 +348,8 @@ class TracedRelease:
                         self.run(ChoicePath(path.taken), numbers) for numbers in (planted, [-n for n in planted])
                     )
                 )
-                if any(abs(up + down) > ROUNDED for up, down in zip(response, opposite, strict=True)):
+                # 1: rounding to integers changes a value by at most as much
+                if any(abs(up + down) > 1 for up, down in zip(response, opposite, strict=True)):
                     response = (nan,)  # differs from every other: noise that is clipped is not added
             runs[tuple(path.taken)] = TracedRun(
                 values, tuple(draws.noises), response, path.probability, tuple(draws.cauchy_points)

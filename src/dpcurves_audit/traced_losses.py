@@ -130,8 +130,6 @@ def make_adjacency(neighbours: Neighbours) -> Adjacency:
 
 CUTS = tuple(range(GRID_CELLS + 1))
 """All edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them too."""
-LARGEST_CLASS = 6
-"""Records of a class of the tables of areas: their loss is nearest to the claim where a class has four records."""
 
 
 def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
@@ -144,7 +142,8 @@ def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
     Yields:
         Two tables of two rows of cells, followed by the missing records.
     """
-    for negatives, positives in product(range(LARGEST_CLASS + 1), repeat=2):
+    # 7: up to 6 records of a class; the loss of areas is nearest to the claim where a class has four records
+    for negatives, positives in product(range(7), repeat=2):
         table = np.zeros(2 * GRID_CELLS + 1, dtype=np.int64)
         table[0], table[GRID_CELLS + 1] = negatives, positives
         larger = [table + one for one in np.eye(len(table), dtype=np.int64)]
@@ -209,10 +208,6 @@ def find_largest_loss(
     return max(compare_releases(trace_once(left), trace_once(right), claim) for left, right in pairs)
 
 
-REASONS = 2
-"""Reasons of missing records in the tables."""
-
-
 def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     """Return the exact loss of a histogram that also counts missing records by reason; a table's last cells are the
     reasons.
@@ -236,7 +231,8 @@ def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         values = flat.run(np.append(table[:GRID_CELLS], reasons.sum()), plan, UNUSED)
         return [*values, *missing_reasons.add_noise_to_reasons(reasons, plan, UNUSED)]
 
-    pairs = list_tables(GRID_CELLS + REASONS - 1, neighbours)
+    # 1: the cell of one reason; the other one of two reasons takes the cell of missing records
+    pairs = list_tables(GRID_CELLS + 1, neighbours)
     return find_largest_loss(lambda table: TracedRelease(partial(run, table)), pairs, claim)
 
 
