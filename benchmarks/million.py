@@ -322,7 +322,7 @@ class Crowd:
     @staticmethod
     def begin(folder: Path, road: str) -> None:
         crowd = Crowd(Task.load(folder / "task.json"), (folder / "seed").read_bytes(), road)
-        crowd.task.encoding.warm()
+        crowd.task.encoding.warm_up()
         HERE.append(crowd)
 
     @staticmethod

@@ -209,7 +209,7 @@ def all_cells(reports: int) -> Table:
     engine, noise = select_engine(bytes(32)), NoiseKey(bytes(32))
     plain, checked = TreeEncoding(CELLS, engine), CheckedTreeEncoding(CELLS, engine)
     for encoding in (plain, checked):
-        encoding.warm()
+        encoding.warm_up()
     shares = [share for share, _ in plain.share_records(places, Randomness.from_seed(1))]
     held = SharedReports(plain.parse_keys(0, shares), engine, noise)
     table.add_row("unchecked", f"{reports}", f"{spent_in(lambda: held.sum_prefix_shares(at)):.2f}")
@@ -449,7 +449,7 @@ class Trial:
         places = read_record_slots(self.task, {"x": np.random.default_rng(1).normal(size=self.reports)})
         contribution = Contribution.from_ticket(self.task, places, tickets / "owner-1")
         bar = bars.add_task(f"upload, owners {self.task.owners.value}", total=self.reports)
-        self.task.encoding.warm()
+        self.task.encoding.warm_up()
         self.clock.start()
         bearer = read_owner_ticket(self.task, tickets / "owner-1")
         contribution.send(bearer, lambda gone: bars.update(bar, completed=gone))

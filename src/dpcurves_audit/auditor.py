@@ -79,7 +79,7 @@ def has_excess_coincidences(
 
 
 def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPARED_CALLS) -> list[Finding]:
-    """Return findings on noise that repeats within this process.
+    """Return findings of two tests for noise that repeats within this process, as with a badly seeded generator.
 
     One check compares calls at once with calls seconds apart, which finds noise seeded by a clock. Another compares the
     differences between neighbours' outcomes, which finds noise shared by successive calls.
@@ -92,7 +92,7 @@ def check_noise_reuse(sampler: Sampler, pair: NeighbourPair, calls: int = COMPAR
     parser = OutcomeParser()
 
     def draw_one(data: Any) -> Sample:
-        """Return the outcome of one call as a sample.
+        """Call the release once, and return its outcome as a sample of one.
 
         Args:
             data: Data set of the pair.
@@ -223,7 +223,7 @@ def _draw_in_child(sampler: Sampler, data: Any, calls: int) -> list[Any]:
 
 
 def _is_same_outcome(a: Sample, b: Sample) -> bool:
-    """Return True if two single outcomes are equal.
+    """Return True if two calls gave the same outcome: equal type and equal numbers.
 
     Args:
         a: Sample of one outcome.
@@ -233,7 +233,13 @@ def _is_same_outcome(a: Sample, b: Sample) -> bool:
 
 
 def _subtract_outcomes(a: Sample, b: Sample) -> Floats | None:
-    """Return the difference of two outcomes' numbers, if both have the same kind and some numbers, else None."""
+    """Return the difference of two outcomes' numbers if both outcomes have the same type and some numbers, else
+    None.
+
+    Args:
+        a: Sample of a single outcome.
+        b: Sample of another outcome.
+    """
     if a.kinds[0] != b.kinds[0] or a.numbers.shape != b.numbers.shape or not a.numbers.shape[1]:
         return None
     with np.errstate(over="ignore"):  # numbers that stand for infinite ones
@@ -241,7 +247,12 @@ def _subtract_outcomes(a: Sample, b: Sample) -> Floats | None:
 
 
 def _is_same_step(x: Floats | None, y: Floats | None) -> bool:
-    """Return True if both arrays of differences exist and are equal."""
+    """Return True if both outcomes changed by the same differences, which would show reused noise.
+
+    Args:
+        x: Differences between the outcomes of two calls; None if the outcomes have different structures.
+        y: Differences between the outcomes of two other calls, or None.
+    """
     return x is not None and y is not None and bool(np.array_equal(x, y, equal_nan=True))
 
 
@@ -254,7 +265,7 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
     Args:
         sampler: The release.
         pair: Neighbours.
-        calls: Calls on each of both.
+        calls: Number of calls of the release on each data set.
     """
     parser = OutcomeParser()
     left, right = (parser.parse_outcomes(sampler.draw(data, calls)).numbers for data in (pair.left, pair.right))
@@ -270,7 +281,11 @@ def check_lattice(sampler: Sampler, pair: NeighbourPair, calls: int = 400) -> li
 
 
 def _find_lowest_bit(bits: Floats) -> float:
-    """Return the lowest of the exponents of two that `find_lowest_bits` returned, without NaN; 0 if all are NaN."""
+    """Return the lowest exponent of two among those of `find_lowest_bits`, without NaN; 0 if all are NaN.
+
+    Args:
+        bits: Exponents of the lowest set bits of an outcome's numbers.
+    """
     known = bits[~np.isnan(bits)]
     return float(known.min()) if len(known) else 0.0
 
@@ -313,7 +328,7 @@ def _time_call(sampler: Sampler, data: Any) -> float:
 
 
 def run_extra_checks(sampler: Sampler, pair: NeighbourPair) -> list[Finding]:
-    """Return findings on repeated noise, lattices and run times.
+    """Run the quick extra checks of a release, and return findings on repeated noise, lattices and run times.
 
     A slow release (2 ms a call or more) is called less often, and its lattice and run time are not checked.
 

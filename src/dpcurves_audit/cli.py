@@ -174,7 +174,7 @@ class NeighbourOptions:
 
 
 def parse_adjacency(word: str | None) -> Neighbours:
-    """Return the neighbouring relation that --adjacency names.
+    """Return the neighbouring relation that the option --adjacency names.
 
     Args:
         word: ``replace-one`` or ``add-remove``; None if the option is missing.
@@ -299,7 +299,7 @@ def audit_package(
     calls: CallOptions,
     audit_options: AuditOptions,
 ) -> None:
-    """Audit any Python function, called in new processes.
+    """Audit a Python function whose calls run in new processes, so that fixed seeds and caches do not hide faults.
 
     Example: dpcurves audit package opendp_release:count --family values:0:1:8 --epsilon 1
     """
@@ -332,13 +332,22 @@ def audit_package(
 
 
 def require_all_pairs(report: Report) -> None:
-    """Exit with status `ExitStatus.PARTIAL` if the search did not test all pairs."""
+    """Exit with status `ExitStatus.PARTIAL` if the search did not test all pairs.
+
+    Args:
+        report: Report of the audit.
+    """
     if report.is_partial:
         raise Exit(ExitStatus.PARTIAL)
 
 
 def _format_claim(claimed: ClaimOptions, adjacency: str) -> list[str]:
-    """Return the options that state a claim, for the command that repeats an audit."""
+    """Return the command-line options that state a claim, for the command that repeats an audit.
+
+    Args:
+        claimed: Options of the claimed epsilon, delta or rho.
+        adjacency: Neighbouring relation, as typed.
+    """
     claim = [word for name, value in claimed.parse_claim().items() for word in (f"--{name}", str(value))]
     return [*claim, "--adjacency", adjacency]
 
@@ -354,7 +363,13 @@ def _make_question_command(name: str) -> options.Command:
     """
 
     def audit_question(cells: QuestionOptions, claimed: ClaimOptions, audit_options: AuditOptions) -> None:
-        """Audit the question named above; its help text is set below."""
+        """Audit the question that the command is named after; the help text is set from the question below.
+
+        Args:
+            cells: Options of the question: grid, adjacency and sampler.
+            claimed: Options of the claimed loss.
+            audit_options: Options of the audit: calls, seed and report files.
+        """
         from dpcurves.privacy import PrivacyLoss
 
         from .targets import PublicFunctionSampler, RoundsSampler, find_question
@@ -566,7 +581,7 @@ class StoredReports:
             name: Path of the file; None, or a file that does not exist yet: no reports.
 
         Raises:
-            Misuse: the file holds something else.
+            Misuse: a line of the file is no report.
         """
         from .report import Report
 
@@ -586,7 +601,7 @@ class StoredReports:
         return cls(file, reports)
 
     def load_or_audit(self, target: AuditTarget, confidence: float, effort: float, *, quick: bool) -> Report:
-        """Return the stored report, or audit the target and store the report; arguments as for `audit_target`.
+        """Return the stored report, or audit the target and store the report; see `audit_target`.
 
         Args:
             target: The audited mechanism or function.
@@ -609,7 +624,11 @@ def _describe_finding(finding: Finding) -> str:
 
 
 def _select_targets(settings: EverythingOptions) -> list[AuditTarget]:
-    """Return the targets that the options select: all or the quick ones, by words in their names."""
+    """Return the audit targets that the options select: by words in their names, and only quick targets if asked for.
+
+    Args:
+        settings: Options of the command that audits this version of dpcurves.
+    """
     from .targets import list_targets
 
     selected = []

@@ -182,7 +182,7 @@ def _compute_rho(low: Any, high: Any) -> float:
 
 
 def sample_poisson(mean: float, probability: float | None = None) -> int:
-    """Return a Poisson number.
+    """Draw a Poisson number of samples, or return a quantile of the Poisson distribution.
 
     Args:
         mean: Mean of the number.
@@ -210,7 +210,7 @@ class Claim:
 
     @classmethod
     def from_parameters(cls, epsilon: Exact | None, delta: float, rho: Exact | None) -> Claim:
-        """Return the claim with these parameters.
+        """Return the claim that these parameters state: epsilon, epsilon with delta, or rho.
 
         Args:
             epsilon: Claimed epsilon; None: a rho is claimed.
@@ -277,7 +277,8 @@ class Claim:
         return high / 100 if samples > 0 and high < 100 else None
 
     def _is_detected(self, share: float, samples: int, error: float) -> bool:
-        """Return True if Laplace noise that is too small is detected at the counts of a run at the worst decile.
+        """Return True if an audit would detect this lack of Laplace noise in about 9 of 10 runs (counts at the worst
+        decile).
 
         Args:
             share: Fraction of the claimed noise that is missing, from 0 to below 1.
@@ -335,7 +336,7 @@ class EventCounts:
     other_samples: int
 
     def bound_epsilon(self, claim: Claim, error: float, *, as_ratio: bool) -> float:
-        """Return a lower confidence limit of epsilon.
+        """Return a lower confidence limit of epsilon from the counts of one event on two neighbouring data sets.
 
         Args:
             claim: The claim, whose delta is used.

@@ -65,7 +65,7 @@ class AuditTarget:
 
 
 def list_deployment_targets() -> Iterator[AuditTarget]:
-    """Yield the audit targets beside the core, the cheapest samplers first."""
+    """Yield audits of the other packages: streams, local reports, pairs, two servers, sites and public functions."""
     yield from _list_stream_targets()
     yield from _list_report_targets()
     yield from _list_pair_targets()
@@ -95,7 +95,7 @@ class StreamSampler:
 
     @cached_property
     def _plan(self) -> Plan:
-        """The plan of the stream's release."""
+        """Plan of the stream mechanism for the claimed loss, computed once."""
         plan: Plan = self.mechanism.plan(self.query, self.loss, ADD_REMOVE.to_adjacency(EACH_RECORD, None))
         return plan
 
@@ -184,7 +184,7 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
 
 
 def _follow_stream(data: Any, counts: Any, loss: PrivacyLoss, store: str) -> list[Any]:
-    """Follow a stream by its public function: tuples in, readings out.
+    """Follow a stream by the public `follow` function, and return the released values and counts of each reading.
 
     Args:
         data: Number of tuples in each step.
@@ -212,7 +212,7 @@ def _make_stream_sampler(counts: Any, loss: PrivacyLoss, times: int = 1) -> Samp
     """
 
     def follow_stream(data: Any) -> list[Any]:
-        """Return the readings of a stream, followed once or several times on one store.
+        """Return the readings of a stream, or of several followers of it that share one ledger, one after another.
 
         Args:
             data: Number of tuples in each step.
@@ -355,7 +355,7 @@ def _make_device_sampler(task: Any) -> Sampler:
     """
 
     def randomize_value(data: Any) -> list[int]:
-        """Return the bytes that the device sends for a value of a named person.
+        """Return the bytes of the report that a person's device sends about the person's value.
 
         Args:
             data: Value and name of the person.
@@ -472,7 +472,7 @@ def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
     plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.NoisePlacement.ON_SUM)
 
     def sum_pairs(data: Any) -> Any:
-        """Return the statistic and its 90 % interval.
+        """Return a simulated statistic of all pairs and its 90 % interval, as the audited outcome.
 
         Args:
             data: Value of each person; every column of the kernel has the same values.
@@ -531,7 +531,9 @@ class TwoServersSampler:
 
 
 def _list_two_server_targets() -> Iterator[AuditTarget]:
-    """Yield the queries that two servers answer."""
+    """Yield an audit of each kind of query that two servers answer from secret shares, under pure epsilon and under
+    rho.
+    """
     axes = (Axis("x", dp.Grid(0, 1, cells=STREAM_STEPS)),)
     family = families.values(np.linspace(0, 1, STREAM_STEPS + 1), adjacency=REPLACE_ONE)
     for name, query in (
@@ -587,7 +589,7 @@ def _list_site_targets() -> Iterator[AuditTarget]:
 
 
 def _list_public_targets() -> Iterator[AuditTarget]:
-    """Yield public functions: followed streams, reports, and the verification server if its packages are installed."""
+    """Yield audits of public functions: followed streams, reports, and the verification server if it is installed."""
     from dpcurves_streams.readings import Counts, Groups, Totals
 
     states = (dp.Categories("state", ("a",)),)

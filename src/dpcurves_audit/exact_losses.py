@@ -80,8 +80,6 @@ from .traced_losses import (
 
 NoisyBlock = tuple[Sequence[int], Noise]
 """Exact sums, and the noise that each of them gets."""
-TOLERANCE = 1e-9
-"""Relative rounding error of a loss in floating point."""
 
 
 @dataclass(frozen=True)
@@ -100,23 +98,29 @@ class ExactLoss:
 
     @property
     def claimed(self) -> float:
-        """The claimed epsilon or rho."""
+        """Claimed epsilon or rho as a number, to compare the exact loss with."""
         return float(self.claim.rho if self.claim.epsilon is None else self.claim.epsilon)
 
     @property
     def parameter(self) -> str:
-        """The parameter of the claim: epsilon or rho."""
+        """Name of the claimed parameter: epsilon or rho."""
         return "rho" if self.claim.epsilon is None else "epsilon"
 
     def exceeds_claim(self, loss: float) -> bool:
         """Return whether a loss is larger than the claim, beyond rounding errors."""
-        return loss > self.claimed * (1 + TOLERANCE)
+        # 1e-9: relative rounding error of a loss in floating point
+        return loss > self.claimed * (1 + 1e-9)
 
 
 def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterator[ExactLoss]:
-    """Yield the exact losses of the noisy sums among the targets, of noise that no target shows, and of choices.
+    """Yield the exact losses of the targets that are noisy sums, and of further mechanisms whose outcomes can be
+    enumerated.
 
-    A quick audit of noisy sums has the first `QUICK_PAIRS` pairs of each family.
+    A quick audit computes noisy sums for the first `QUICK_PAIRS` pairs of each family only.
+
+    Args:
+        targets: Audited releases.
+        quick: Whether fewer pairs of neighbours are enough.
     """
     for target in targets:
         find_loss = _choose_target_loss(target, quick=quick)
@@ -148,7 +152,7 @@ QUICK_PAIRS = 8
 
 
 def _choose_target_loss(target: AuditTarget, *, quick: bool) -> Callable[[], float] | None:
-    """Return the function that computes the exact loss of a target itself; None if there is none.
+    """Return the function that computes a target's exact loss from its sampler; None if it cannot be computed.
 
     Args:
         target: The target.
@@ -171,9 +175,9 @@ def _choose_target_loss(target: AuditTarget, *, quick: bool) -> Callable[[], flo
 
 
 def has_noisy_sums(target: AuditTarget) -> bool:
-    """Return whether a target releases exact sums plus independent noise, so that its loss is known in closed form.
+    """Return whether a target's sampler adds independent noise to exact sums, so that its loss is known in closed form.
 
-    Subclasses of its sampler run mechanisms or protocols instead.
+    Subclasses of `NoiseSampler` run mechanisms or protocols instead.
     """
     return type(target.sampler) is NoiseSampler
 
@@ -196,13 +200,16 @@ def has_exact_loss(target: AuditTarget) -> bool:
 
 
 def _list_more_sums(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
-    """Yield names, samplers and neighbours: units of two records, and values at both ends of a cell.
+    """Yield further audited sums: a histogram with units of two records, and sums of values at both ends of a cell.
 
     A record that is replaced by one at the other end of its cell changes a signed sum by twice the largest value.
 
     Args:
         loss: Claimed loss.
         neighbours: Add-remove or replace-one.
+
+    Returns:
+        Yields name, sampler, and neighbouring data sets.
     """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     flat = mechanisms.FlatHistogram()
@@ -254,7 +261,7 @@ def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLo
     Args:
         sampler: Sampler of the mechanism, which plans and tabulates.
         family: Pairs of neighbouring data sets.
-        claim: Claimed loss, which tells how losses are measured.
+        claim: Claimed loss; decides whether the loss is an epsilon or a rho.
     """
     losses = []
     for pair in family.pairs:
@@ -319,11 +326,21 @@ def _find_shares_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> fl
 
     @cache
     def find_epsilon(noise: Noise, shift: int) -> float:
-        """Return the epsilon of a sum that is moved by `shift`."""
+        """Return the epsilon of a noisy sum of which each site draws a share of the noise, between sums that differ by
+        `shift`.
+
+        Args:
+            noise: Planned noise of the sum.
+            shift: Difference of the exact sums of two neighbouring data sets.
+        """
         return find_shares_epsilon(list_polya_shares(sampler.model, noise), shift)
 
     def find_loss(pair: NeighbourPair) -> float:
-        """Return the epsilon of all sums of a pair of data sets, which have independent noise."""
+        """Return the epsilon of all noisy sums of a pair of data sets together; the sums have independent noise.
+
+        Args:
+            pair: Neighbouring data sets.
+        """
         (plan, left), (_, right) = (sampler.plan_and_tabulate(data) for data in (pair.left, pair.right))
         blocks = [compute_exact_sums(sampler.query.reorder_table(table), plan.distribution) for table in (left, right)]
         return sum(
@@ -337,11 +354,23 @@ def _find_shares_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> fl
 
 
 def list_polya_shares(model: Any, noise: Noise) -> list[tuple[Fraction, Fraction]]:
-    """Return the scale and shape of the Polya shares that the honest sites draw for one sum."""
+    """Return the scale and shape of the Polya noise shares that the honest sites draw for one sum.
+
+    Args:
+        model: Trust model of the sites, with the number of honest sites.
+        noise: Noise of the sum, as planned.
+    """
     drawn: list[tuple[Fraction, Fraction]] = []
 
     def record(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> Table:
-        """Return zeros in the place of noise, and record its scale and shape."""
+        """Return zeros in the place of a site's Polya noise share, and record the share's scale and shape.
+
+        Args:
+            scale: Scale of the Laplace noise to which all shares add up.
+            shape: Shape of the Polya distribution.
+            size: Number of samples.
+            randomness: Source of random bits; without effect.
+        """
         drawn.append((scale, shape))
         return np.zeros(size, dtype=np.int64)
 
@@ -362,7 +391,11 @@ def _find_reports_loss(sampler: Any, pairs: Iterable[NeighbourPair], claim: Priv
     distributions: dict[str, dict[bytes, float]] = {}
 
     def find_once(data: Any) -> dict[bytes, float]:
-        """Return the probabilities of reports, found at the first call with these data."""
+        """Return the probabilities of all reports of a person; computed at the first call with these data, then cached.
+
+        Args:
+            data: Data set of a pair: value and name of the person.
+        """
         if repr(data) not in distributions:
             distributions[repr(data)] = find_report_distribution(sampler, data)
         return distributions[repr(data)]
@@ -387,7 +420,7 @@ def list_share_variances(model: Any, noise: Noise) -> list[float]:
     variances: list[float] = []
 
     def record(variance: Fraction, size: int, randomness: Randomness) -> Table:
-        """Return zeros in the place of noise, and record its variance.
+        """Return zeros in the place of Gaussian noise, and record the noise's variance parameter.
 
         Args:
             variance: Variance parameter of the noise.
@@ -442,7 +475,7 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     noises: list[Noise] = []
 
     def draw_planted(noise: Noise, size: int, randomness: Randomness) -> Table:
-        """Return planted numbers in the place of noise, and record its distribution.
+        """Return distinct large integers in the place of noise, and record the noise's distribution.
 
         Args:
             noise: Noise of a stored block.
@@ -458,7 +491,8 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     plan = tree.plan(query, claim, make_adjacency(neighbours))
 
     def find_blocks(table: Table) -> list[NoisyBlock]:
-        """Return the exact sums of all stored blocks, and the noise of each; nothing if blocks share noise.
+        """Return the exact sums of all stored blocks, and the noise of each; empty if several blocks share noise, so
+        that losses do not add up.
 
         Args:
             table: Exact counts of the cells, followed by the missing records.
@@ -473,7 +507,7 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
             """A memory whose stored sums are read."""
 
             def keep(self, notes: Any) -> dict[str, int]:
-                """Store the sums, and record them in the order in which their noise was drawn.
+                """Store the noisy sums of tree nodes, and record them in the order in which their noise was drawn.
 
                 Args:
                     notes: Noisy sums by name.
@@ -492,7 +526,13 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         return [([value], noise) for value, noise in zip(exact, noises, strict=True)]
 
     def find_loss(left: list[NoisyBlock], right: list[NoisyBlock]) -> float:
-        """Return the loss of two lists of blocks; infinite if some lack noise of their own."""
+        """Return the privacy loss of the stored blocks of two neighbouring tables; infinite if either table stores no
+        block.
+
+        Args:
+            left: Noisy blocks of the one table.
+            right: Noisy blocks of the other table.
+        """
         return add_losses(left, right, claim) if left and right else inf
 
     pairs = list_tables(GRID_CELLS, neighbours)
@@ -531,7 +571,7 @@ def _list_choices() -> Iterator[tuple[str, Any, Any, FindDistribution]]:
 
 
 def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
-    """Return the probability of each outcome of `run`, by a walk through all of its choices.
+    """Return the exact probability of each outcome of a mechanism, by enumerating all paths through its random choices.
 
     Args:
         mechanism: A mechanism that makes choices alone.
@@ -617,8 +657,13 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
 
     @cache
     def find_distribution_from(start: int) -> dict[tuple[int, ...], float]:
-        """Return the probability of each way to merge the cells from `start` on, where an interval begins; a way has
-        one bit per cell, 1 where an interval ends.
+        """Return the probability of each way to merge the cells from `start` on into intervals.
+
+        Args:
+            start: First cell of an interval.
+
+        Returns:
+            Probability by way; a way has one bit per cell, 1 where an interval ends.
         """
         if start == len(counts):
             return {(): 1.0}
@@ -642,7 +687,7 @@ def _find_choice_loss(
 
     Args:
         mechanism: The mechanism.
-        query: Its query.
+        query: Query that the mechanism answers.
         find_distribution: Function that returns the exact probability of each outcome for a table.
         claim: Claimed loss.
         neighbours: Add-remove or replace-one.

@@ -76,12 +76,12 @@ class NeighbouringDatasets:
         return replace(self, pairs=(*pairs, *self.pairs))
 
     def take_first(self, number: int) -> NeighbouringDatasets:
-        """Return a family with the first `number` pairs."""
+        """Return the family reduced to its first `number` pairs of neighbouring data sets."""
         return replace(self, pairs=self.pairs[:number])
 
 
 def pairs(datasets: Iterable[tuple[Any, Any]], *, adjacency: Neighbours, name: str = "pairs") -> NeighbouringDatasets:
-    """Return a family of pairs given by the caller.
+    """Return a family of neighbouring data sets from pairs that the caller supplies.
 
     Args:
         datasets: Pairs of neighbouring data sets, as the release takes them.
@@ -199,7 +199,7 @@ def scores(edges: Sequence[float] | Floats, *, adjacency: Neighbours) -> Neighbo
     tied: list[tuple[float, float]] = [(0, low), (1, low), (0, low)]
 
     def make_table(rows: Sequence[tuple[float, float]]) -> dict[str, NDArray[Any]]:
-        """Return labels and scores as columns.
+        """Convert labels and scores of records to a table with the columns ``label`` and ``score``.
 
         Args:
             rows: Label and score of each record.
@@ -271,7 +271,7 @@ def units(edges: Sequence[float] | Floats, rows_per_unit: int, *, adjacency: Nei
     others: list[tuple[str, float]] = [(unit, low) for unit in "bc" for _ in range(cap + 1)]
 
     def make_table(rows: Sequence[tuple[str, float]]) -> dict[str, NDArray[Any]]:
-        """Return units and values as columns.
+        """Convert records of units to a table with the columns ``unit`` and ``value``.
 
         Args:
             rows: Unit and value of each record.
@@ -377,7 +377,7 @@ def categories(names: Sequence[str], *, adjacency: Neighbours) -> NeighbouringDa
             yield NeighbourPair(f"{label!r} joins one of each", make_table(labels), make_table([*labels, label]))
 
     def replace_records() -> Iterator[NeighbourPair]:
-        """Yield pairs that differ in one replaced text."""
+        """Yield pairs of data sets that differ in one replaced text."""
         for old, new in (
             *pairwise(some_labels),
             (some_labels[0], some_labels[-1]),
@@ -521,23 +521,26 @@ def _choose_pairs(
 
 
 def _require_adjacency(adjacency: Neighbours) -> Neighbours:
-    """Return `adjacency` unchanged.
+    """Check that an argument is a neighbouring relation (add-remove or replace-one), and return it.
+
+    Args:
+        adjacency: Argument of the caller.
 
     Raises:
-        WrongArgumentType: it is no adjacency.
+        WrongArgumentType: the argument is no neighbouring relation.
     """
     require_type("adjacency", adjacency, Neighbours, "ADD_REMOVE or REPLACE_ONE")
     return adjacency
 
 
 def _require_rising(edges: Sequence[float] | Floats) -> list[float]:
-    """Return edges as floats.
+    """Return the edges of cells as floats, after checking that they increase.
 
     Args:
-        edges: At least two finite numbers, increasing.
+        edges: Edges of cells: at least two finite numbers, increasing.
 
     Raises:
-        InvalidArgument: they are not.
+        InvalidArgument: the edges are not finite and increasing, or there are fewer than two.
     """
     numbers = [float(edge) for edge in edges]
     if (

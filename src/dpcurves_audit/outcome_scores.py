@@ -78,7 +78,7 @@ class Sample:
         return Sample(np.concatenate([self.kinds, other.kinds]), numbers)
 
     def slice_outcomes(self, start: int, stop: int | None = None) -> Sample:
-        """Return the outcomes from `start` to `stop`.
+        """Return the sample of the outcomes with indices from `start` to below `stop`.
 
         Args:
             start: Index of the first outcome.
@@ -109,7 +109,7 @@ class OutcomeParser:
     kind_numbers: dict[str, int] = field(default_factory=dict)
 
     def parse_outcomes(self, outcomes: object) -> Sample:
-        """Return the outcomes of many calls as a sample.
+        """Parse the outcomes of many calls to a sample: the type and the numbers of each outcome.
 
         Args:
             outcomes: An array of numbers with one row per call; or a sequence of any objects, which need not be alike.
@@ -126,11 +126,15 @@ class OutcomeParser:
         return Sample(np.array([kind for kind, _ in rows], dtype=np.int64), numbers)
 
     def _number_kind(self, description: str) -> int:
-        """Return the index of a kind by its description; a new kind gets the next index."""
+        """Return the index of an outcome type, such as a type of exception; a new type gets the next index.
+
+        Args:
+            description: Text that describes the type, equal for outcomes of one type.
+        """
         return self.kind_numbers.setdefault(description, len(self.kind_numbers))
 
     def _parse_outcome(self, outcome: object) -> tuple[int, list[float]]:
-        """Return the index of an outcome's kind, and its numbers.
+        """Return the index of an outcome's type, and its numbers.
 
         Args:
             outcome: Anything that a release returned.
@@ -145,14 +149,17 @@ class OutcomeParser:
         return self._number_kind(kind[:400]), numbers[:MOST_NUMBERS]
 
     def describe_kind(self, kind: int) -> str:
-        """Return the description of the kind with this index: the structure of its outcomes, or a failure with its
+        """Return the description of the outcome type with this index: the structure of its outcomes, or a failure's
         message.
+
+        Args:
+            kind: Index of the type, as `_number_kind` assigned it.
         """
         return next((description for description, index in self.kind_numbers.items() if index == kind), "unknown")
 
 
 def _replace_non_finite(numbers: Floats) -> Floats:
-    """Return the numbers with NaN replaced by `NOT_A_NUMBER`, and infinite ones cut."""
+    """Return the numbers with NaN replaced by `NOT_A_NUMBER`, and infinite numbers clipped to `LARGEST_SCORE`."""
     if not np.isfinite(numbers).all():
         numbers = np.where(np.isnan(numbers), NOT_A_NUMBER, np.clip(numbers, -LARGEST_SCORE, LARGEST_SCORE))
     return numbers
@@ -183,9 +190,9 @@ def _describe_structure(outcome: object, into: list[float], depth: int) -> str:
 
 
 def _describe_leaf(outcome: object, into: list[float]) -> str | None:
-    """Return the description of a number, an array of numbers, a text or None; None for an outcome with parts.
+    """Return the description of an outcome that has no parts: number, array of numbers, text or None; else None.
 
-    Numbers are appended to `into`. A text gives two: its length and a checksum.
+    Numbers are appended to `into`. A text is recorded as two numbers: its length and a checksum.
     """
     if isinstance(outcome, bool | int | float | np.number | np.bool_):
         into.append(_convert_number(outcome))
@@ -305,7 +312,7 @@ def _select_columns(sample: Sample, columns: NDArray[np.int64]) -> Floats:
 
 
 def _compute_steps(sample: Sample, columns: NDArray[np.int64]) -> Floats:
-    """Return differences of successive numbers in `columns`, (outcomes, columns - 1).
+    """Return the differences between neighbouring numbers of each outcome, which a score of consecutive values uses.
 
     Args:
         sample: Outcomes of one data set.
@@ -315,12 +322,20 @@ def _compute_steps(sample: Sample, columns: NDArray[np.int64]) -> Floats:
 
 
 def _make_column_score(column: int) -> Callable[[Sample], Floats]:
-    """Return the function that maps a sample to its numbers in one column."""
+    """Return a score for outcomes: the number in one column.
+
+    Args:
+        column: Index of the column.
+    """
     return lambda sample: _select_columns(sample, np.array([column]))[:, 0]
 
 
 def _make_step_score(column: int) -> Callable[[Sample], Floats]:
-    """Return the function that maps a sample to its numbers in the next column minus those in one column."""
+    """Return a score for outcomes: the difference between the numbers in the next column and in this column.
+
+    Args:
+        column: Index of the first of the two columns.
+    """
     return lambda sample: _compute_steps(sample, np.array([column, column + 1]))[:, 0]
 
 
@@ -399,7 +414,7 @@ def _choose_columns(left: Sample, right: Sample) -> NDArray[np.int64]:
 
 
 def _fit_kind_score(left: Sample, right: Sample) -> Score:
-    """Return the score of an outcome's kind: the log-ratio of its frequencies in both samples.
+    """Return a score of outcome types: the log-ratio of the frequencies of an outcome's type in both samples.
 
     Args:
         left: Outcomes of the first data set.
@@ -408,7 +423,7 @@ def _fit_kind_score(left: Sample, right: Sample) -> Score:
     kinds, log_ratios = _compute_log_ratios(left.kinds.astype(np.float64), right.kinds.astype(np.float64))
 
     def score_sample(sample: Sample) -> Floats:
-        """Return the log-ratio of each outcome's kind; 0 for a kind in neither sample."""
+        """Return the log-ratio of each outcome's type in both samples; 0 for a type that is in neither sample."""
         return _look_up_ratios(sample.kinds.astype(np.float64), kinds, log_ratios)
 
     return Score("kind of outcome", score_sample, is_learned=True)
@@ -462,7 +477,7 @@ def _fit_likelihood_score(
         tables.append((edges, _compute_bin_log_ratios(left_values, right_values, edges)))
 
     def score_sample(sample: Sample) -> Floats:
-        """Return the summed log-ratios of each outcome's bins.
+        """Return the score of each outcome: the sum of the log-ratios of the bins that its numbers are in.
 
         Args:
             sample: Outcomes of one data set.
@@ -613,7 +628,7 @@ def _fit_boosted_trees(left: Sample, right: Sample, columns: NDArray[np.int64]) 
     model.fit(np.clip(x, -1e300, 1e300), truth)
 
     def score_sample(sample: Sample) -> Floats:
-        """Return the model's log-odds of each outcome.
+        """Return the model's log-odds that each outcome comes from the first data set, as a score.
 
         Args:
             sample: Outcomes of one data set.

@@ -50,7 +50,7 @@ class AuditQuestion:
 
 
 def _find_bounds(grid: Any) -> tuple[float, float]:
-    """Return the bounds of a grid as floats.
+    """Return the lower and upper bound of a grid as floats, for the declaration of a numeric column.
 
     Args:
         grid: Grid of an axis.
@@ -113,7 +113,7 @@ def find_column_types(rows: Sequence[Record]) -> list[Any]:
 
 
 def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Record]) -> Mapping[str, Any]:
-    """Return records as columns by name.
+    """Convert records to a table: an array of the column's type by column name.
 
     Args:
         columns: Names of the columns.
@@ -127,7 +127,7 @@ def make_table(columns: Sequence[str], kinds: Sequence[Any], rows: Sequence[Reco
 
 
 def make_records_factory(columns: str, *records: Record) -> Callable[..., NeighbouringDatasets]:
-    """Return a function that makes neighbours from these records: each record is added to few others, or replaced.
+    """Return a function that makes neighbouring tables from these records, by adding or replacing one record.
 
     Args:
         columns: Names of columns, separated by spaces.
@@ -137,7 +137,8 @@ def make_records_factory(columns: str, *records: Record) -> Callable[..., Neighb
     kinds = find_column_types(records)
 
     def make_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
-        """Return neighbours of few records: each record added to them, or replaced by the next.
+        """Return neighbouring tables of few records: one table has one record more, or one record is replaced by
+        another.
 
         Args:
             edges: Edges of the grid, which are not used.
@@ -169,11 +170,11 @@ def _add_records(
 def _replace_records(
     bases: Sequence[list[Record]], records: Sequence[Record]
 ) -> Iterator[tuple[list[Record], list[Record]]]:
-    """Yield pairs of tables of equal size that differ in one record.
+    """Yield pairs of tables of equal size that differ in one replaced record: each record becomes the next one.
 
     Args:
-        bases: Base tables.
-        records: Records. Beside each base table, each record is added to one table and the next record to the other.
+        bases: Base tables; each gets one record in one table and another record in the other.
+        records: Records to replace and to be replaced, at least two.
     """
     for old, new in ((records[0], records[1]), *pairwise(records[1:]), (records[0], records[-1])):
         for base in bases:
@@ -348,7 +349,9 @@ UNLISTED = dp.CountQuestion("given", by=UnlistedCategories("name"))
 
 
 def make_name_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:
-    """Return neighbours for partition selection: the differing record has a unique name, or a name of four others.
+    """Return neighbouring tables of names for partition selection: one record has a name of its own, or shares a name.
+
+    Four common records have one name. The differing record shares that name, or has a name that no other record has.
 
     Args:
         edges: Edges of a grid, which are not used.

@@ -168,7 +168,7 @@ class Report:
         return self.lower_bound if self.parameter == "rho" else 0.0
 
     def with_findings(self, *findings: Finding) -> Report:
-        """Return a copy of the report with further findings."""
+        """Return a copy of the audit report with further findings."""
         return replace(self, findings=(*self.findings, *findings))
 
     @property

@@ -44,7 +44,12 @@ class ReportPath(ChoicePath):
     """Choices in the place of the draws of a device."""
 
     def choose_evenly(self, outcomes: int) -> int:
-        """Return a uniform outcome; one of `MOST_OUTCOMES` that are evenly spread if there are more."""
+        """Return a uniform outcome of the traced path; if there are too many, one of `MOST_OUTCOMES` that are evenly
+        spread.
+
+        Args:
+            outcomes: Number of equally likely outcomes.
+        """
         walked = min(outcomes, MOST_OUTCOMES)
         chosen = self.choose((1 / walked,) * walked)
         return chosen if walked == outcomes else chosen * (outcomes - 1) // (walked - 1)
@@ -56,13 +61,20 @@ class ReportPath(ChoicePath):
         return bool(self.choose((1 - probability, probability)))
 
     def sample_bernoulli(self, parts: int, size: int, randomness: Randomness) -> NDArray[np.bool_]:
-        """Return bits that are chosen in the place of `sample_bernoulli`."""
+        """Return bits of the traced path in the place of random bits, so that all reports can be enumerated.
+
+        Args:
+            parts: Numerator of the probability of a bit.
+            size: Number of bits.
+            randomness: Source of random bits; without effect.
+        """
         from dpcurves_local.responses.bernoulli_sampler import ONE_PROBABILITY
 
         return np.array([self.choose_bit(parts / ONE_PROBABILITY) for _ in range(size)], dtype=np.bool_)
 
     def sample_bernoulli_rows(self, parts: int, size: int, octets: int, randomness: Randomness) -> NDArray[np.uint8]:
-        """Return rows of packed bits that are chosen in the place of `sample_bernoulli_rows`.
+        """Return rows of packed bits of the traced path in the place of random bits, so that all reports can be
+        enumerated.
 
         Args:
             parts: Numerator of the probability of a bit.
@@ -73,29 +85,38 @@ class ReportPath(ChoicePath):
         return np.packbits(self.sample_bernoulli(parts, 8 * size * octets, randomness)).reshape(size, octets)
 
     def sample_uniform(self, outcomes: int, size: int, randomness: Randomness) -> Table:
-        """Return integers that are chosen in the place of `sample_uniform`."""
+        """Return integers of the traced path in the place of uniform random integers, so that reports can be
+        enumerated.
+
+        Args:
+            outcomes: Number of equally likely integers, from 0.
+            size: Number of integers to return.
+            randomness: Source of random bits; without effect.
+        """
         return np.array([self.choose_evenly(outcomes) for _ in range(size)], dtype=np.int64)
 
     def sample_uniform_sets(
-        self, answers: Table, includes_answer: NDArray[np.bool_], many: int, size: int, randomness: Randomness
+        self, answers: Table, includes_answer: NDArray[np.bool_], element_count: int, size: int, randomness: Randomness
     ) -> NDArray[np.uint64]:
-        """Return sets of at most 64 elements that are chosen in the place of `sample_uniform_sets`.
+        """Return sets of at most 64 elements of the traced path in the place of random sets, so that reports can be
+        enumerated.
 
         Args:
             answers: One element for each set.
             includes_answer: Whether the set contains this element.
-            many: Number of elements.
+            element_count: Number of elements.
             size: Size of a set.
             randomness: Without effect.
         """
         rows = []
         for answer, is_included in zip(answers.tolist(), includes_answer.tolist(), strict=True):
-            sets = list_sets(answer, is_included, many, size)
+            sets = list_sets(answer, is_included, element_count, size)
             rows.append(sets[self.choose((1 / len(sets),) * len(sets))])
         return np.array(rows, dtype=np.uint64).reshape(-1, 1)
 
     def round_cells(self, rounding: Any, fine: Table, randomness: Randomness) -> Table:
-        """Return the chosen cells, in the place of `StochasticRounding.round_cells`.
+        """Return rounded cells of the traced path in the place of `StochasticRounding.round_cells`, to enumerate all
+        roundings.
 
         Args:
             rounding: The rounding, with the probabilities of the next cells.
@@ -113,24 +134,43 @@ class ReportPath(ChoicePath):
         return rounded
 
     def list_bytes(self, length: int) -> bytes:
-        """Return bytes of which the lowest bits are chosen: they select one of at most `COLUMNS` columns."""
+        """Return bytes in the place of a device's random bytes; the first byte chooses one of `COLUMNS` columns on the
+        traced path.
+
+        Args:
+            length: Number of bytes.
+        """
         return bytes([self.choose((1 / COLUMNS,) * COLUMNS), *bytes(length - 1)])
 
     @contextmanager
     def replace(self) -> Iterator[None]:
-        """Replace the draws of devices until the end of the block."""
+        """Replace the random draws of devices by the path's choices until the end of the block, so that reports are
+        enumerable.
+        """
         from dpcurves_local import device, trust
         from dpcurves_local.responses import randomiser
 
         def round_cells(rounding: Any, fine: Table, randomness: Randomness) -> Table:
-            """Return chosen cells, as a method of the rounding."""
+            """Return the next randomly rounded cells of the traced path, in the place of the rounding's own random
+            draws.
+
+            Args:
+                rounding: Rounding whose method is replaced.
+                fine: Cells that are rounded.
+                randomness: Source of random bits; without effect.
+            """
             return self.round_cells(rounding, fine, randomness)
 
         slots: list[int] = []
         find_slot = device.find_slot
 
         def find_slot_once(*arguments: Any) -> int:
-            """Return the slot of the person's value, found at the first path."""
+            """Return the slot of the person's value; it is found at the first path and reused, because all paths share
+            it.
+
+            Args:
+                arguments: Arguments of the device's `find_slot`.
+            """
             if not slots:
                 slots.append(find_slot(*arguments))
             return slots[0]
@@ -138,7 +178,16 @@ class ReportPath(ChoicePath):
         source = Randomness(self.list_bytes, is_seeded=False)
 
         def choose_from_source(sample: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
-            """Return a function that chooses only in the place of draws from the system: others are no noise."""
+            """Replace a sampler only where it draws from the operating system's randomness, so that only noise is
+            enumerated.
+
+            Args:
+                sample: The original sampler, kept for draws from public seeds.
+                choose: Function that takes values from the traced path instead.
+
+            Returns:
+                Function with the sampler's arguments.
+            """
             return lambda *arguments: (choose if arguments[-1] is source else sample)(*arguments)
 
         replacements: list[tuple[Any, str, Any]] = [
@@ -158,7 +207,11 @@ class ReportPath(ChoicePath):
             yield
 
     def advance(self) -> bool:
-        """Go on to the next path in the order of a search in depth; return False after the last."""
+        """Move to the next path of random choices, in depth-first order over the tree of choices.
+
+        Returns:
+            False after the last path.
+        """
         path = self.find_next()
         if path is None:
             return False
@@ -167,19 +220,19 @@ class ReportPath(ChoicePath):
 
 
 @cache
-def list_sets(answer: int, is_included: bool, many: int, size: int) -> list[int]:
-    """Return all sets of `size` of `many` elements, with or without one, as bit masks.
+def list_sets(answer: int, is_included: bool, element_count: int, size: int) -> list[int]:
+    """Return all sets of `size` elements, from 0 to ``many - 1``, that contain the answer or do not, as bit masks.
 
     Args:
         answer: The element.
         is_included: Whether the sets contain the element.
-        many: Number of elements.
+        element_count: Number of elements to choose from.
         size: Size of a set.
 
     >>> [f"{members:03b}" for members in list_sets(0, True, 3, 2)]
     ['011', '101']
     """
-    others = [element for element in range(many) if element != answer]
+    others = [element for element in range(element_count) if element != answer]
     chosen = combinations(others, size - is_included)
     return [sum(1 << element for element in (*members, *[answer] * is_included)) for members in chosen]
 
@@ -229,7 +282,12 @@ def find_answer_probability(sampler: PairAnswersSampler, values: tuple[int, int]
     others = width - last
 
     def run(bits: Table) -> NDArray[np.int64]:
-        """Return the answers for random integers of the second party."""
+        """Return the answers of the pair's circuit for some random integers of the second party, simulated in the
+        clear.
+
+        Args:
+            bits: Random bits of the second party, one integer for each simulated answer.
+        """
         words = [np.full(len(bits), known, dtype=np.uint64), bits.astype(np.uint64)]
         columns = [{name: np.full(len(bits), value) for name in sampler.kernel.columns} for value in values]
         supply = (word << np.uint64(64 - width) for word in words)
@@ -262,7 +320,12 @@ def find_answers_loss(sampler: PairAnswersSampler, family: Any) -> float:
 
     @cache
     def find_once(values: tuple[int, int], known: int) -> Fraction:
-        """Return the probability of an answer, found once."""
+        """Return the exact probability that a pair answers 1; computed at the first call, then cached.
+
+        Args:
+            values: Values of both people.
+            known: Random bits of the party that attacks, as an integer.
+        """
         return find_answer_probability(sampler, values, known)
 
     largest = 0.0
@@ -281,15 +344,18 @@ KNOWN_BITS = 0, 0b1010_0110_1100_0011
 """Random bits of the party that reads the answer: its knowledge of them may show nothing."""
 
 
-def compare_fractions(one: Fraction, other: Fraction) -> float:
-    """Return the absolute logarithm of the ratio of two probabilities."""
-    if one == other:
+def compare_fractions(left: Fraction, right: Fraction) -> float:
+    """Return the absolute logarithm of the ratio of two probabilities: the loss that one outcome shows.
+
+    Args:
+        left: Probability on one data set.
+        right: Probability on the neighbouring data set.
+    """
+    if left == right:
         return 0.0
-    return inf if 0 in (one, other) else abs(log(one / other))
+    return inf if 0 in (left, right) else abs(log(left / right))
 
 
-MOST_SCALES = 40
-"""Scales of Laplace noise after which the distribution of shares is cut off; what is beyond has probability e**-40."""
 ACCEPTANCE_BITS = 64
 """Binary digits of acceptance probabilities."""
 
@@ -324,13 +390,15 @@ def find_polya_distribution(scale: Fraction, shape: Fraction, reach: int) -> NDA
 
 
 def find_shares_epsilon(shares: Sequence[tuple[Fraction, Fraction]], shift: int) -> float:
-    """Return the epsilon of a sum with differences of Polya variables that is moved by an integer.
+    """Return the epsilon of a sum whose noise is a sum of Polya differences, one share per site, if the sum moves by
+    `shift`.
 
     Args:
         shares: Scale and shape of the share of each honest site.
-        shift: Change of the exact sum.
+        shift: Change of the exact sum between neighbouring data sets.
     """
-    reach = int(MOST_SCALES * max(scale for scale, _ in shares)) + shift
+    # 40: scales of Laplace noise after which the shares' distribution is cut off; the rest has probability exp(-40)
+    reach = int(40 * max(scale for scale, _ in shares)) + shift
     sides = np.array([1.0])
     for scale, shape in shares:
         sides = np.convolve(sides, find_polya_distribution(scale, shape, reach))[: reach + 1]

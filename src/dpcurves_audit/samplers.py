@@ -179,7 +179,7 @@ class BatchSampler:
         self.name = getattr(release, "__name__", type(release).__name__)
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the outcomes of one call for `number` outcomes.
+        """Call the release once for `number` outcomes, and return them.
 
         Args:
             data: Data set of the pair; the function gets a copy.
@@ -336,7 +336,7 @@ class PackageSampler:
             ) from None
 
     def close(self) -> None:
-        """End the spawned processes."""
+        """End the spawned processes that call the release."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None

@@ -130,7 +130,9 @@ class Event:
         return f"{self.score.name} is at least {self.low:.6g}"
 
     def is_same_set(self, other: Event) -> bool:
-        """Return True if another event is the same set of outcomes, likelier on the same data set."""
+        """Return True if another event is the same set of outcomes of the release, and is likelier on the same data
+        set.
+        """
         return (self.score.name, self.low, self.high, self.reverse) == (
             other.score.name, other.low, other.high, other.reverse
         )  # fmt: skip
@@ -493,7 +495,9 @@ class Search:
         return report
 
     def _rank_unseen_pairs(self) -> None:
-        """Rank the pairs that no round has looked at behind the best `Tuning.candidates`, before the others."""
+        """Rank the pairs that no round has screened yet behind the best `Tuning.candidates` pairs, and before all
+        others.
+        """
         seen = [index for index in self.ranking if index in self.pair_results]
         unseen = [index for index in self.ranking if index not in self.pair_results]
         self.ranking = [*seen[: self.tuning.candidates], *unseen, *seen[self.tuning.candidates :]]
@@ -688,7 +692,9 @@ class Search:
         return outcomes
 
     def _measure_speed(self) -> None:
-        """Measure calls per second by draws that are not used: the first call loads and compiles."""
+        """Measure how many calls per second the release allows, by draws that are not used; the first call loads and
+        compiles.
+        """
         data = self.family.pairs[0].left
         self.parser.parse_outcomes(self.sampler.draw(data, 1))
         self.calls += 1
@@ -720,10 +726,12 @@ class Search:
         self.pair_results[index] = PairResult(name, samples, "" if best is None else str(best), estimated_loss)
 
     def _make_report(self, error: float) -> Report:
-        """Return a report without a bound: claim, calls, pairs, kinds and the smallest detectable deficit.
+        """Return a report without a bound: the claim, calls, pairs, outcome types, and the smallest detectable lack of
+        noise.
 
         Args:
-            error: Probability that a bound of the report is wrong, from which the smallest detectable deficit follows.
+            error: Probability that a bound of the report is wrong, on which the smallest detectable lack of noise
+                depends.
         """
         claim = self.claim
         return Report(
@@ -735,7 +743,7 @@ class Search:
         )  # fmt: skip
 
     def _merge_reports(self, earlier: Report, later: Report) -> Report:
-        """Return the report with the larger bound, with the calls and pairs of both.
+        """Merge the reports of several rounds of a search: the larger bound, with all calls and pairs.
 
         Args:
             earlier: Report of the rounds before.
@@ -767,7 +775,7 @@ class Search:
             file: File of an earlier search; None, or a file that does not exist: a new search.
 
         Raises:
-            InvalidArgument: the file is of another audit, or of none.
+            InvalidArgument: the file is the state of another audit, or no state of an audit.
         """
         empty = self._make_report(1 - self.confidence)
         if file is None or not file.exists():
@@ -813,7 +821,7 @@ class Search:
 def find_error_fraction(done: int, shares: Sequence[float] = TUNING.error_shares) -> float:
     """Return the fraction of the error probability for round `done`; the fractions of all rounds add up to at most 1.
 
-    Those of the first rounds are `shares`; each later round gets half of the remainder.
+    The first rounds get the fractions in `shares`; each later round gets half of the remainder.
 
     >>> [find_error_fraction(done) for done in range(4)]
     [0.05, 0.15, 0.4, 0.2]
@@ -822,13 +830,16 @@ def find_error_fraction(done: int, shares: Sequence[float] = TUNING.error_shares
 
 
 def make_histogram(event: Event, left: Sample, right: Sample, bins: int = 40) -> ScoreHistogram | None:
-    """Return both histograms of the event's score, on about `bins` equal bins between the outer thousandths.
+    """Return the histograms of the event's score on both data sets, to plot where the event lies.
+
+    About `bins` equal bins lie between the scores' quantiles 0.001 and 0.999; a score of few values has a bin per
+    value.
 
     Args:
         event: The event, with its score.
         left: Outcomes of one data set.
         right: Outcomes of the other data set.
-        bins: Largest number of bins, about.
+        bins: Approximate largest number of bins.
     """
     a = event.score.compute(left)
     b = event.score.compute(right)

@@ -97,7 +97,7 @@ def as_columns(data: Any) -> Mapping[str, Any]:
 
 @contextmanager
 def open_dataset(data: Any, unit: Unit) -> Iterator[Records]:
-    """Open tiny data with a new key for the choice of records of a unit.
+    """Open a tiny data set of an audit as records, with a new key that decides which rows of a unit are used.
 
     Args:
         data: Columns by name, or one array.
@@ -207,7 +207,7 @@ class NoiseSampler:
 
     @contextmanager
     def open_cached_records(self, data: Any) -> Iterator[Any]:
-        """Open records whose counts are cached between draws.
+        """Open a data set as records whose counts are cached between draws, so that only noise is drawn anew.
 
         Args:
             data: Columns by name, or one array.
@@ -262,7 +262,7 @@ class MechanismSampler(NoiseSampler):
     """Runs of a mechanism on the exact table of a query."""
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the values of `number` runs of the mechanism.
+        """Run the mechanism `number` times on a data set, and return the released values of each run.
 
         Args:
             data: Columns by name, or one array.
@@ -313,11 +313,11 @@ class LazyTreeSampler(NoiseSampler):
     """Prefix counts that are asked one after the other under one charge, all of them one outcome."""
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the prefix counts of `number` charges on `data`, one list per charge.
+        """Return the outcomes of `number` runs on `data`: each is the list of noisy prefix counts of one charge.
 
         Args:
             data: Columns by name, or one array.
-            number: Number of charges.
+            number: Number of runs.
         """
         with self.open_cached_records(data) as records:
             adjacency = make_adjacency(self.neighbours, self.unit, records)
@@ -329,7 +329,8 @@ class LazyTreeSampler(NoiseSampler):
             return [self._run_once(records, plans, randomness) for _ in range(number)]
 
     def _run_once(self, records: Any, plans: list[Any], randomness: Randomness) -> list[int]:
-        """Return all prefix counts of one charge, answered plan by plan with a common memory.
+        """Return all prefix counts of one charge; the plans share one memory of noisy blocks, so that their answers
+        agree.
 
         Args:
             records: One of the two data sets.
@@ -406,11 +407,11 @@ class RoundsSampler:
         outcome: list[Any] = []
 
         def run_query(query: Any, allotment: Allotment) -> Release:
-            """Answer a query under an allotment, and record its values as part of the outcome.
+            """Answer one query of a round under its allotment, and append its released values to the outcome.
 
             Args:
                 query: Query of a round.
-                allotment: Loss that it spends, and the part of the charge.
+                allotment: Loss that the query spends, and the index of this part of the question's charge.
             """
             plan = trust.plan_query(query, allotment.loss, adjacency)
             release = trust.run(plan, [Curator(records, memories[allotment.part])], allotment, randomness)
@@ -422,7 +423,7 @@ class RoundsSampler:
 
             Args:
                 step: Round of the question, with its query.
-                allotment: Loss that it spends, and the part of the charge.
+                allotment: Loss that the round spends, and the index of this part of the question's charge.
 
             Raises:
                 AllRoundsAnswered: this was the last charged query.
@@ -492,7 +493,7 @@ class PublicFunctionSampler:
         return answers[0] if self.repeats == 1 else answers
 
     def draw(self, data: Any, number: int) -> Any:
-        """Return the curves of `number` sessions.
+        """Ask the question in `number` new sessions by its public function, and return the curves.
 
         Args:
             data: Columns by name, or one array.
@@ -515,7 +516,7 @@ def make_session_sampler(questions: Mapping[Any, PrivacyLoss], neighbours: Neigh
     total = sum(losses[1:], start=losses[0])
 
     def ask_questions(data: Any) -> Any:
-        """Return the curves of all questions of one session.
+        """Ask all questions in one session with a new ledger, and return their curves.
 
         Args:
             data: Columns by name, or one array.
@@ -563,7 +564,7 @@ def make_killed_sampler(question: Any, loss: PrivacyLoss, neighbours: Neighbours
 
 
 def find_question(name: str) -> AuditQuestion:
-    """Return the question of a command.
+    """Return the audited question that a command of the command line asks, such as ``cdf``.
 
     Raises:
         ValueError: no question has this name.
@@ -580,7 +581,7 @@ WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 
 def list_targets() -> Iterator[AuditTarget]:
-    """Yield mechanisms, questions, public functions and ledgers of this version, the cheapest samplers first."""
+    """Yield an audit of each mechanism, question, public function and ledger of this version, the cheapest first."""
     yield from _list_mechanism_targets()
     yield from _list_question_targets()
     yield from _list_public_targets()
@@ -589,7 +590,7 @@ def list_targets() -> Iterator[AuditTarget]:
 
 
 def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield the audited mechanisms that release noisy sums.
+    """Yield the mechanisms that release sums plus independent noise, with a query and neighbouring data sets for each.
 
     Yields:
         Name, query, mechanism, and the function that makes neighbouring data sets for it.
@@ -630,7 +631,8 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
 
 
 def _list_selection_mechanisms() -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield the audited mechanisms that select something, and others that do not release noisy sums.
+    """Yield the audited mechanisms that select cuts, boxes, partitions or bounds, and others that release no noisy
+    sums.
 
     Yields:
         Name, query, mechanism, and the function that makes neighbouring data sets for it.
@@ -658,7 +660,9 @@ def _make_label_axes() -> tuple[Any, Any]:
 
 
 def _list_mechanism_targets() -> Iterator[AuditTarget]:
-    """Yield all mechanisms, by noise or by runs, for both adjacencies and both kinds of losses."""
+    """Yield an audit of each mechanism, by its noise or by complete runs, for both adjacencies and for epsilon and
+    rho.
+    """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
         for loss in (ONE, HALF_RHO):
@@ -725,7 +729,9 @@ def _list_site_targets() -> Iterator[AuditTarget]:
 
 
 def _make_comparisons() -> tuple[Any, ...]:
-    """Return comparisons of counts with thresholds: of one cell, of halves, and of two cells with each other."""
+    """Return the comparisons of counts with thresholds that an audit asks for: of one cell, of halves, and of two
+    cells.
+    """
     weights = (((1, 0, 0, 0), 0), ((0, 0, 0, 1), 1), ((1, 1, -1, -1), 0), ((0, 0, 1, 1), 0), ((0, 0, 0, 1), 0))
     return tuple(ThresholdComparison(row, threshold) for row, threshold in weights)
 
@@ -754,19 +760,19 @@ def _list_question_targets() -> Iterator[AuditTarget]:
 
 
 def _make_verify_question() -> Any:
-    """Return the question whether a slope is positive, in two subsets."""
+    """Return the audited verification question: whether a regression slope is positive, in two random subsets."""
     return dp.VerifyQuestion(dp.NumericColumn("y", 0, 1), (dp.NumericColumn("x", 0, 1),), "x", above=0.0, subsets=2)
 
 
 def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
-    """Return points on a rising line, with one point added or replaced that reverses the slope.
+    """Return neighbouring data sets for a regression: points on a rising line, and a point that reverses the slope.
 
     Args:
         neighbours: Add-remove or replace-one.
     """
 
     def make_table(*points: tuple[float, float]) -> Mapping[str, Any]:
-        """Return points as columns x and y.
+        """Convert points to a table with the columns ``x`` and ``y``.
 
         Args:
             points: Pairs of x and y.
@@ -784,8 +790,8 @@ def _make_line_datasets(neighbours: Neighbours) -> NeighbouringDatasets:
 
 
 def _list_public_targets() -> Iterator[AuditTarget]:
-    """Yield public functions of questions, sessions with several questions, and requests that are repeated or
-    killed.
+    """Yield audits of public functions of questions, of sessions with several questions, and of repeated or killed
+    requests.
     """
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):

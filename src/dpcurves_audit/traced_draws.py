@@ -53,8 +53,6 @@ ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
 """Orders of the Renyi divergences that a zero-concentrated loss bounds."""
 PLANTED = 2**40
 """Planted noise. Rounding to integers changes an entry of the matrix of noise by a relative ``2**-40``."""
-ROUNDED = 1
-"""Largest change of a value by rounding, in units of the value."""
 SOLVER_ERROR = 1e-6
 """Relative error of the least noise that linear programming finds; losses are rounded down by as much."""
 
@@ -62,7 +60,7 @@ SOLVER_ERROR = 1e-6
 def find_tails(noise: Noise, least: Table) -> NDArray[np.float64]:
     """Return the probabilities that discrete Laplace noise is at least `least`.
 
-    They are ``r**m / (1 + r)`` for m above 0, with ``r = exp(-1 / scale)``, and follow by symmetry below.
+    The probabilities are ``r**m / (1 + r)`` for m above 0, with ``r = exp(-1 / scale)``, and follow by symmetry below.
     """
     rate = 1 / float(noise.parameter)
     tails = np.exp(-rate * np.where(least > 0, least, 1 - least)) / (1 + exp(-rate))
@@ -84,7 +82,7 @@ class ChoicePath:
         self.probability = 1.0
 
     def choose(self, probabilities: Sequence[float]) -> int:
-        """Return the outcome of the next choice.
+        """Take the next choice of the traced path, and record its probability; return the chosen outcome.
 
         Args:
             probabilities: Probability of each outcome.
@@ -110,7 +108,8 @@ class ChoicePath:
         return self.choose(exponential.selection_probabilities(np.asarray(penalties), rate).tolist())
 
     def is_noisily_above_zero(self, scores: Any, noise: Noise, randomness: Randomness) -> NDArray[np.bool_]:
-        """Return for each score whether it is above zero with discrete Laplace noise.
+        """Return for each noisy score whether it is above zero, as a choice of the traced path with its exact
+        probability.
 
         Args:
             scores: Integers, one for each decision.
@@ -124,7 +123,8 @@ class ChoicePath:
         return np.array(decisions, dtype=np.bool_)
 
     def sample_partition(self, penalties: Any, rate: Fraction, prior: float, randomness: Randomness) -> Table:
-        """Return the first positions of the intervals of a partition, with the probabilities of `sample_partition`.
+        """Return the interval starts of a partition on the traced path, with the exact probability that the sampler
+        gives it.
 
         Args:
             penalties: Penalty of each interval, by length and end.
@@ -142,7 +142,7 @@ class ChoicePath:
         return np.array([end - (1 << power) for power, end in chosen], dtype=np.int64)
 
     def sample_bounded_noise(self, noise: Any, size: int, randomness: Randomness) -> Table:
-        """Return integers with the probabilities of `BoundedNoise`.
+        """Return bounded noise of the traced path, each integer with its exact probability.
 
         Args:
             noise: The noise, with its rate and its threshold.
@@ -155,7 +155,9 @@ class ChoicePath:
         return np.array([support[self.choose(probabilities)] for _ in range(size)], dtype=np.int64)
 
     def find_next(self) -> ChoicePath | None:
-        """Return the next path in the order of a search in depth; None after the last."""
+        """Return the next path of random choices, in depth-first order over the tree of choices; None after the
+        last.
+        """
         taken = self.taken[: len(self.offered)]
         while taken and taken[-1] + 1 == self.offered[len(taken) - 1]:
             taken.pop()
@@ -195,11 +197,11 @@ class ReplacedDraws:
         self.cauchy_points: list[tuple[float, float]] = []
 
     def sample_integers(self, family: Family, parameter: Fraction, size: int, randomness: Randomness) -> Table:
-        """Return planted numbers in the place of noise, and record its distribution.
+        """Return prescribed integers in the place of noise, and record the noise's distribution, to trace a release.
 
         Args:
             family: Family of the noise.
-            parameter: Its scale or variance parameter.
+            parameter: Scale (Laplace) or variance parameter (Gaussian) of the noise.
             size: Number of integers.
             randomness: Without effect.
         """
@@ -209,7 +211,8 @@ class ReplacedDraws:
         return np.array(planted + [0] * (size - len(planted)), dtype=np.int64)
 
     def sample_cauchy_floor(self, centre: Fraction, scale: Fraction, randomness: Randomness) -> int:
-        """Return an outcome of the list, and record centre and scale.
+        """Return an outcome of Cauchy noise from `cauchy_outcomes` on the traced path, and record the noise's centre
+        and scale.
 
         Args:
             centre: The exact number.
@@ -227,7 +230,8 @@ class ReplacedDraws:
         path = self.path
 
         def sample_bounded_noise(noise: Any, size: int, randomness: Randomness) -> Table:
-            """Return a choice in the place of bounded noise, as a method of its distribution.
+            """Return the next bounded noise of the traced path, in the place of a random draw from the noise's
+            distribution.
 
             Args:
                 noise: Distribution of the bounded noise.
@@ -275,7 +279,7 @@ class TracedRun:
 def find_outcome_distribution(
     run: Callable[[], Any], replaced_draws: Callable[[ChoicePath], Any] = ReplacedDraws
 ) -> dict[Any, float]:
-    """Return the probability of each outcome of a run, by a walk through all of its choices.
+    """Return the exact probability of each outcome of a mechanism, by enumerating all paths through its random choices.
 
     Args:
         run: Runs a mechanism that makes choices alone, and returns its outcome.
@@ -292,7 +296,7 @@ def find_outcome_distribution(
 
 
 def plant_numbers(size: int) -> list[int]:
-    """Return different large integers, none of which is a sum of others, as the noise of a run.
+    """Return different integers to use as noise; no integer is a sum of others, so a value shows which noise was added.
 
     Args:
         size: Number of integers.
@@ -318,11 +322,11 @@ class TracedRelease:
         self.known_half = known_half
 
     def run(self, path: ChoicePath, planted: Sequence[int] = ()) -> tuple[tuple[Any, ...], ReplacedDraws]:
-        """Return the values of one run, and what was recorded.
+        """Run the release once with prescribed choices and noise; return its values, and the recorded draws.
 
         Args:
-            path: The choices.
-            planted: Integers in the place of noise.
+            path: The choices to make in the place of random choices.
+            planted: Integers to use in the place of noise; further noise is 0.
         """
         draws = ReplacedDraws(path, planted, self._cauchy_outcomes)
         with draws.replace():
@@ -344,7 +348,8 @@ class TracedRelease:
                         self.run(ChoicePath(path.taken), numbers) for numbers in (planted, [-n for n in planted])
                     )
                 )
-                if any(abs(up + down) > ROUNDED for up, down in zip(response, opposite, strict=True)):
+                # 1: rounding to integers changes a value by at most as much
+                if any(abs(up + down) > 1 for up, down in zip(response, opposite, strict=True)):
                     response = (nan,)  # differs from every other: noise that is clipped is not added
             runs[tuple(path.taken)] = TracedRun(
                 values, tuple(draws.noises), response, path.probability, tuple(draws.cauchy_points)
@@ -354,8 +359,11 @@ class TracedRelease:
 
     @cached_property
     def noise_matrix(self) -> NDArray[np.float64]:
-        """The change of each value per unit of each noise, of shape ``(values, noises)``, of a release without choices;
-        found by planting one large number after the other."""
+        """Change of each released value per unit of each noise, of shape ``(values, noises)``, for a release without
+        choices.
+
+        It is found by running the release with one large integer in the place of one noise after the other.
+        """
         (run,) = self.runs.values()
         columns = []
         for number in range(len(run.noises)):
@@ -364,7 +372,14 @@ class TracedRelease:
         return np.array(columns, dtype=np.float64).T
 
     def select_unknown_noise(self, size: int) -> slice:
-        """Return which of `size` noises the attacker does not know."""
+        """Return the part of a release's noises that an attacker does not know.
+
+        Args:
+            size: Number of noises of the release.
+
+        Returns:
+            Slice of the noises, in the order of draws.
+        """
         half = size // 2
         return {None: slice(None), 0: slice(half, None), 1: slice(half)}[self.known_half]
 
@@ -372,7 +387,7 @@ class TracedRelease:
 def compare_releases(left: TracedRelease, right: TracedRelease, claim: PrivacyLoss) -> float:
     """Return the loss of two releases, in both directions: an epsilon, or a rho at all of `ORDERS`, as claimed.
 
-    It is infinite if one of them has a path of choices that the other lacks, or other noise.
+    The loss is infinite if one of them has a path of choices that the other lacks, or other noise.
 
     Args:
         left: The release from the one data set.
@@ -431,7 +446,13 @@ def find_hyperbolic_distance(point: tuple[float, float], other: tuple[float, flo
 
 
 def _respond_alike(run: TracedRun, other: TracedRun) -> bool:
-    """Return whether noise changes the values of two runs alike; a response that is not a number is like no other."""
+    """Return whether added noise changes the values of two traced runs in the same way, so that their losses are
+    comparable.
+
+    Args:
+        run: Run on the one data set.
+        other: Run on the neighbouring data set. A response that is not a number never counts as the same.
+    """
     return len(run.response) == len(other.response) and all(map(eq, run.response, other.response))
 
 

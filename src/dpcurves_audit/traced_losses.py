@@ -98,7 +98,7 @@ def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> I
     """
 
     def count(places: Sequence[int]) -> Table:
-        """Return how many records each cell has.
+        """Return the table of a list of records: the number of records in each cell.
 
         Args:
             places: Cell of each record.
@@ -130,8 +130,6 @@ def make_adjacency(neighbours: Neighbours) -> Adjacency:
 
 CUTS = tuple(range(GRID_CELLS + 1))
 """All edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them too."""
-LARGEST_CLASS = 6
-"""Records of a class of the tables of areas: their loss is nearest to the claim where a class has four records."""
 
 
 def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
@@ -144,7 +142,8 @@ def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
     Yields:
         Two tables of two rows of cells, followed by the missing records.
     """
-    for negatives, positives in product(range(LARGEST_CLASS + 1), repeat=2):
+    # 7: up to 6 records of a class; the loss of areas is nearest to the claim where a class has four records
+    for negatives, positives in product(range(7), repeat=2):
         table = np.zeros(2 * GRID_CELLS + 1, dtype=np.int64)
         table[0], table[GRID_CELLS + 1] = negatives, positives
         larger = [table + one for one in np.eye(len(table), dtype=np.int64)]
@@ -163,11 +162,12 @@ def find_traced_loss(
     pairs: Iterable[tuple[Table, Table]],
     cauchy_outcomes: Sequence[int] = (0,),
 ) -> float:
-    """Return the largest loss of a mechanism over pairs of tables.
+    """Return the largest exact privacy loss of a mechanism over pairs of neighbouring tables, by tracing its random
+    draws.
 
     Args:
         mechanism: The mechanism.
-        query: Its query.
+        query: Query that the mechanism answers.
         claim: The claimed loss.
         neighbours: The neighbouring relation.
         pairs: Neighbouring tables.
@@ -195,7 +195,11 @@ def find_largest_loss(
     traced: dict[bytes, TracedRelease] = {}
 
     def trace_once(table: Table) -> TracedRelease:
-        """Return the traced release of a table."""
+        """Return the traced release of a table; each table is traced at the first call and then cached.
+
+        Args:
+            table: Exact counts of the query.
+        """
         key = table.tobytes()
         if key not in traced:
             traced[key] = trace(table)
@@ -204,12 +208,9 @@ def find_largest_loss(
     return max(compare_releases(trace_once(left), trace_once(right), claim) for left, right in pairs)
 
 
-REASONS = 2
-"""Reasons of missing records in the tables."""
-
-
 def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
-    """Return the largest loss of a histogram with the counts of reasons; the last cells of a table are reasons.
+    """Return the exact loss of a histogram that also counts missing records by reason; a table's last cells are the
+    reasons.
 
     Args:
         claim: Claimed loss.
@@ -230,7 +231,8 @@ def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         values = flat.run(np.append(table[:GRID_CELLS], reasons.sum()), plan, UNUSED)
         return [*values, *missing_reasons.add_noise_to_reasons(reasons, plan, UNUSED)]
 
-    pairs = list_tables(GRID_CELLS + REASONS - 1, neighbours)
+    # 1: the cell of one reason; the other one of two reasons takes the cell of missing records
+    pairs = list_tables(GRID_CELLS + 1, neighbours)
     return find_largest_loss(lambda table: TracedRelease(partial(run, table)), pairs, claim)
 
 
@@ -308,20 +310,22 @@ def list_stream_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[Na
 def _find_stream_loss(
     mechanism: Any, query: Any, shape: tuple[int, int], claim: PrivacyLoss, neighbours: Neighbours
 ) -> float:
-    """Return the largest loss of all time steps of a stream together, over neighbours of an empty stream and of one
-    with a tuple in each cell.
+    """Return the exact privacy loss of a stream's mechanism: the largest over neighbouring streams, all time steps
+    together.
+
+    The neighbours differ in one tuple, in an empty stream or in a stream with one tuple in each cell.
 
     Args:
         mechanism: Mechanism of the stream.
         query: Query of each step.
         shape: Time steps, and cells of each step.
         claim: The claimed loss.
-        neighbours: The neighbouring relation: a tuple comes, or moves to an end of the stream.
+        neighbours: Add-remove: a tuple is added in any cell; replace-one: it moves to the first or last cell.
     """
     plan = mechanism.plan(query, claim, make_adjacency(neighbours))
 
     def trace(counts: Table) -> TracedRelease:
-        """Return the traced steps of a stream.
+        """Return the mechanism's run on a stream, with its draws traced, so that its loss can be computed exactly.
 
         Args:
             counts: Tuples in each cell of each step, flattened, the cells of a step fastest.
@@ -345,7 +349,7 @@ def run_stream(mechanism: Any, plan: Plan, tables: Table) -> list[int]:
 
     Args:
         mechanism: Mechanism of the stream.
-        plan: Its plan.
+        plan: Plan of the mechanism.
         tables: Exact counts of each step, one step a row.
     """
     state = mechanism.begin(plan)
@@ -364,12 +368,13 @@ Decisions = tuple[int, ...]
 
 
 def _find_groups_loss(mechanism: Any, query: Any, claim: PrivacyLoss, neighbours: Neighbours) -> float:
-    """Return the largest loss of noisy counts and groups of steps.
+    """Return the larger of the exact loss on short streams and the loss in the proof, of grouped steps with noisy
+    counts.
 
     The noise of counts is independent of decisions, so the losses of both add up. A group of a few steps loses less
-    than a long one. So the loss of decisions is at least the loss of the proof: a tuple changes a deviation by
-    `DEVIATION_CHANGE`, a threshold that is larger by as much outweighs it in all steps that join, and twice as much
-    noise of one test outweighs both in the step that does not.
+    than a long one. For the loss of decisions, the loss in the mechanism's proof is used as well: a tuple changes a
+    deviation by `DEVIATION_CHANGE`, a threshold that is larger by as much outweighs it in all steps that join, and
+    twice as much noise of one test outweighs both in the step that does not.
 
     Args:
         mechanism: The mechanism of groups.
@@ -419,24 +424,33 @@ def _find_groups_loss(mechanism: Any, query: Any, claim: PrivacyLoss, neighbours
 def find_group_probabilities(
     mechanism: Any, plan: Plan, counts: Sequence[int]
 ) -> tuple[dict[Decisions, float], set[tuple[Noise, ...]]]:
-    """Return the probability of each sequence of decisions of a stream, and the distributions of the noise of a step:
-    of its count, its threshold and its test.
+    """Return the exact probabilities of all group decisions of a stream, and the noise that each step draws.
+
+    The mechanism joins each time step to the open group or begins a new group, by noisy comparisons with a threshold.
 
     Args:
         mechanism: The mechanism of groups.
-        plan: Its plan, of a single count.
+        plan: Plan of the mechanism, of a single count.
         counts: The exact count of each step.
+
+    Returns:
+        Probability of each sequence of decisions; and the set of the steps' noise distributions: of a step's count,
+        threshold and test.
     """
     noises: set[tuple[Noise, ...]] = set()
     probabilities: dict[Decisions, float] = {}
 
     def step(number: int, state: bytes, test_noise: int) -> tuple[bool, bytes, list[Noise]]:
-        """Return whether a step joins the open group with this noise of its test, the next state, and all noise.
+        """Run one step of the stream with a given noise of its test; return whether the step joins the open group.
 
         Args:
             number: Index of the step, from 0.
             state: State of the mechanism before the step.
             test_noise: Integer in the place of the noise of the test; other noise is 0.
+
+        Returns:
+            Whether the step joins the group, the state after the step, and the distributions of all noise that was
+            drawn.
         """
         draws = ReplacedDraws(ChoicePath(), [0, 0, test_noise])
         with draws.replace():
@@ -447,8 +461,11 @@ def find_group_probabilities(
             raise AssertionError("counts must be released with one draw each")
         return bool(values[1]), after.to_bytes(), draws.noises
 
-    def walk(number: int, state: bytes, decisions: Decisions, weights: NDArray[np.float64] | None) -> None:
-        """Follow all decisions from a step on, and store the probability of each sequence of decisions.
+    def enumerate_decisions(
+        number: int, state: bytes, decisions: Decisions, weights: NDArray[np.float64] | None
+    ) -> None:
+        """Enumerate all sequences of decisions that continue a given state, and store the probability of each complete
+        sequence.
 
         Args:
             number: Index of the step, from 0.
@@ -469,7 +486,7 @@ def find_group_probabilities(
         if not joins:  # the step begins a group, with a new threshold
             begun = np.exp(-abs(common) / scale) * np.tanh(0.5 / scale)
             total = 1.0 if weights is None else float(weights.sum())
-            walk(number + 1, after, (*decisions, 0), begun * total)
+            enumerate_decisions(number + 1, after, (*decisions, 0), begun * total)
             return
         while high - low > 1:
             middle = (low + high) // 2
@@ -477,12 +494,12 @@ def find_group_probabilities(
         closes = find_tails(tested, high + common)
         if weights is None:
             raise AssertionError("a step must not be tested without an open group")
-        walk(number + 1, step(number, state, low)[1], (*decisions, 1), weights * (1 - closes))
+        enumerate_decisions(number + 1, step(number, state, low)[1], (*decisions, 1), weights * (1 - closes))
         closed = np.zeros_like(weights)
         closed[0] = float((weights * closes).sum())
-        walk(number + 1, step(number, state, high)[1], (*decisions, 0), closed)
+        enumerate_decisions(number + 1, step(number, state, high)[1], (*decisions, 0), closed)
 
-    walk(0, mechanism.begin(plan).to_bytes(), (), None)
+    enumerate_decisions(0, mechanism.begin(plan).to_bytes(), (), None)
     return probabilities, noises
 
 
@@ -508,7 +525,8 @@ MANY_UNITS = 10
 
 
 def _find_categories_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
-    """Return the least epsilon at the claimed delta, over tables of two categories with few and with many units.
+    """Return the exact epsilon at the claimed delta of partition selection with two categories, of few and of many
+    units.
 
     Args:
         claim: Claimed loss, with a delta.
@@ -520,7 +538,7 @@ def _find_categories_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 
     @cache
     def find_distribution(units: tuple[int, int]) -> dict[Any, float]:
-        """Return the probability of each outcome.
+        """Return the probability of each outcome of partition selection on a table of two categories.
 
         Args:
             units: Number of units of each of the two categories.
@@ -561,7 +579,9 @@ def find_epsilon_at_delta(left: dict[Any, float], right: dict[Any, float], delta
     low, high = 0.0, 64.0
 
     def excess(epsilon: float) -> float:
-        """Return the delta at an epsilon."""
+        """Return the smallest delta for which two outcome distributions are (epsilon, delta)-indistinguishable, in one
+        direction.
+        """
         return sum(max(0.0, chance - exp(epsilon) * right.get(outcome, 0.0)) for outcome, chance in left.items())
 
     if excess(high) > delta * (1 + 1e-9):
@@ -587,7 +607,8 @@ class UniverseDraws:
         self.path = path
 
     def sample_laplace(self, scale: Fraction, size: int, randomness: Randomness) -> Table:
-        """Return discrete Laplace noise, cut at `WIDEST_COUNT`.
+        """Return discrete Laplace noise of the traced path, cut at `WIDEST_COUNT`, each integer with its exact
+        probability.
 
         Args:
             scale: The scale.
@@ -600,7 +621,8 @@ class UniverseDraws:
         return np.array([self.path.choose(probabilities) - WIDEST_COUNT for _ in range(size)], dtype=np.int64)
 
     def sample_by_inversion(self, distribution: Any, randomness: Randomness) -> int:
-        """Return an outcome of a distribution with the weights that it states.
+        """Return the next outcome of the traced path in the place of a random draw, with the distribution's
+        probability.
 
         Args:
             distribution: The distribution.
@@ -612,10 +634,13 @@ class UniverseDraws:
 
     @contextmanager
     def replace(self) -> Iterator[None]:
-        """Replace the samplers until the end of the block. Several names are chosen in all combinations."""
+        """Replace the samplers of partition selection by the path's choices until the end of the block, to enumerate
+        outcomes.
+        """
 
         def sample_distinct(count: int, bound: int, randomness: Randomness) -> list[int]:
-            """Return different numbers below a bound.
+            """Choose `count` different numbers below `bound` as the next choice of the traced path, all subsets equally
+            likely.
 
             Args:
                 count: Number of integers, at most `bound`.
@@ -634,9 +659,9 @@ class UniverseDraws:
 
 
 def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
-    """Return the largest loss of the selected names of a universe of one name, with up to four units.
+    """Return the exact privacy loss of partition selection in a universe of one name, with at most four units.
 
-    Names have independent noise; under replace-one, the change of another name loses as much again.
+    Names have independent noise; under replace-one, a unit can change two names, so the loss of one name is doubled.
 
     Args:
         claim: Claimed loss.
@@ -648,7 +673,8 @@ def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
     plan = mechanism.plan(query, claim, make_adjacency(neighbours))
 
     def find_distribution(units: int) -> dict[Any, float]:
-        """Return the probability of each outcome.
+        """Return the exact probability of each outcome of partition selection in a universe, for one name with `units`
+        units.
 
         Args:
             units: Number of units of the only name.
@@ -697,7 +723,7 @@ def find_two_servers_loss(sampler: TwoServersSampler, family: NeighbouringDatase
 
 
 def _list_integers(values: NDArray[np.float64]) -> list[int]:
-    """Return the values of a release as integers.
+    """Return the released values, which are whole numbers, as integers.
 
     Args:
         values: Whole numbers as doubles.

@@ -232,7 +232,7 @@ class Loss(BaseModel):
     rho: Number = None
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss that a message states.
+        """Return the privacy loss that a request states, by epsilon or by rho.
 
         Raises:
             ValueError: not exactly one of epsilon and rho is a number from 1e-9 to 1e9.
@@ -249,7 +249,7 @@ class QuestionMessage(Loss):
     )
 
     def checked_question(self) -> Mapping[str, Any]:
-        """Return the question as plain objects.
+        """Return the question in the message as plain objects, after limiting its nesting and its texts.
 
         Raises:
             ProtocolError: The question is nested too deeply, or has texts that a database cannot store.
@@ -315,11 +315,18 @@ def require_plain(value: Any) -> None:
         level = [child for item in level for child in _child_values(item)]
         if not level:
             return
-    raise ProtocolError("message", f"objects may be nested at most {most_nested} levels deep; send flatter ones")
+    raise ProtocolError(
+        "message", f"objects may be nested at most {most_nested} levels deep; send a message with fewer levels"
+    )
 
 
 def _child_values(value: Any) -> list[Any]:
-    """Return the values inside a list or an object, names of entries included; an empty list for other values."""
+    """Return the values directly inside a list or an object of JSON, including an object's names; empty for other
+    values.
+
+    Args:
+        value: JSON value.
+    """
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     return value if isinstance(value, list) else []
@@ -356,7 +363,7 @@ def authenticate_principal(request: Request) -> Principal:
 
 
 def find_services(request: Request) -> Services:
-    """Return the server's services (a dependency of routes).
+    """Return the server's services for an API route (a FastAPI dependency).
 
     Args:
         request: Any request to the server.
@@ -371,7 +378,7 @@ Open = Annotated[Services, Depends(find_services)]
 
 @ROUTER.get("/me")
 def get_account(who: Who) -> dict[str, Any]:
-    """The signed-in account, its roles and its rights."""
+    """Return the signed-in account, its roles and its projects, as JSON."""
     return {
         "name": who.name, "roles": [role.value for role in who.roles], "stewards": sorted(who.stewarded_datasets),
         "projects": sorted(who.projects),
@@ -380,62 +387,64 @@ def get_account(who: Who) -> dict[str, Any]:
 
 @ROUTER.get("/datasets")
 def list_datasets(who: Who, services: Open) -> list[dict[str, Any]]:
-    """The current version of each dataset: public schema, protected unit and cap."""
+    """Return the current version of each dataset as JSON: public schema, protected unit and cap."""
     return [dataset_to_json(dataset) for dataset in services.datasets.all(who)]
 
 
 @ROUTER.get("/datasets/{dataset}")
 def get_dataset(dataset: str, who: Who, services: Open) -> dict[str, Any]:
-    """Public facts of a dataset."""
+    """Return the public facts of a dataset as JSON: schema, protected unit and cap."""
     return dataset_to_json(services.datasets.get(who, dataset))
 
 
 @ROUTER.get("/datasets/{dataset}/views")
 def get_views(dataset: str, who: Who, services: Open) -> dict[str, Any]:
-    """The views of a dataset by name: filters, derived columns and bases, as text."""
+    """Return the views of a dataset by name: filters, derived columns and bases, as text."""
     return {name: json.loads(view.definition) for name, view in services.datasets.views(who, dataset).items()}
 
 
 @ROUTER.get("/datasets/{dataset}/releases")
 def list_published(dataset: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The published answers of a dataset."""
+    """Return the published answers of a dataset, as JSON."""
     return [asked_question_to_json(who, answered) for answered in services.releases.list_published(who, dataset)]
 
 
 @ROUTER.get("/datasets/{dataset}/questions")
 def list_queue(dataset: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The question queue of a dataset: for its steward and for auditors."""
+    """Return the question queue of a dataset; only its steward and auditors may ask."""
     return [asked_question_to_json(who, question) for question in services.questions.queue(who, dataset)]
 
 
 @ROUTER.get("/datasets/{dataset}/statement")
 def get_statement(dataset: str, who: Who, services: Open) -> dict[str, Any]:
-    """The ledger's charges for a dataset: for its steward and for auditors."""
+    """Return the ledger's charges for a dataset; only its steward and auditors may ask."""
     return statement_to_json(services.datasets.statement(who, dataset))
 
 
 @ROUTER.get("/projects")
 def list_projects(who: Who, services: Open) -> list[dict[str, Any]]:
-    """The projects that the principal may see."""
+    """Return the projects that the principal may see, as JSON."""
     return [project_to_json(services, who, project.name) for project in services.projects.all(who)]
 
 
 @ROUTER.get("/projects/{project}")
 def get_project(project: str, who: Who, services: Open) -> dict[str, Any]:
-    """A project, and the principal's remaining privacy budget in it."""
+    """Return a project and the principal's remaining privacy budget in it, as JSON."""
     return project_to_json(services, who, project)
 
 
 @ROUTER.get("/projects/{project}/statement")
 def get_remaining(project: str, who: Who, services: Open) -> dict[str, Any]:
-    """An analyst's remaining budget: of the own allowance, the project's allowance and the dataset's cap."""
+    """Return an analyst's remaining budget: the smallest of own allowance, project's allowance and dataset's cap, and
+    all three.
+    """
     remaining = services.projects.remaining(who, project)
     return {"left": remaining_to_json(remaining)}
 
 
 @ROUTER.post("/projects/{project}/plan")
 async def plan_question(project: str, message: PlanMessage, who: Who, services: Open) -> dict[str, Any]:
-    """The cost of a question and its expected error. Nothing is charged, and no record is read."""
+    """Return the cost of a question and its expected error as JSON. Nothing is charged, and no record is read."""
     return await respond_when_planned(
         lambda: plan_to_json(
             who,
@@ -448,7 +457,7 @@ async def plan_question(project: str, message: PlanMessage, who: Who, services: 
 async def ask_question(
     project: str, message: QuestionMessage, response: Response, who: Who, services: Open
 ) -> dict[str, Any]:
-    """Ask a question. It is charged once per project; the `Location` header points to its status."""
+    """Put a question into the queue, and return its status; the `Location` header points to the status."""
     question = await respond_when_planned(
         lambda: services.questions.ask(who, project, message.checked_question(), message.loss())
     )
@@ -458,26 +467,26 @@ async def ask_question(
 
 @ROUTER.get("/projects/{project}/questions")
 def list_questions(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The questions of a project, newest first."""
+    """Return the questions of a project as JSON, newest first."""
     return [asked_question_to_json(who, question) for question in services.questions.all(who, project)]
 
 
 @ROUTER.get("/questions/{id}")
 def get_question(id: str, who: Who, services: Open) -> dict[str, Any]:
-    """The status of a question at the last publication time."""
+    """Return the status of a question at the last publication time, as JSON."""
     return asked_question_to_json(who, services.questions.get(who, id))
 
 
 @ROUTER.get("/projects/{project}/releases")
 def list_releases(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The answered questions of a project."""
+    """Return the answered questions of a project, as JSON."""
     return [asked_question_to_json(who, answered) for answered in services.releases.all(who, project)]
 
 
 @ROUTER.get("/releases/{name}", response_class=Response)
 async def get_release(name: str, who: Who, services: Open, language: str = ENGLISH) -> Response:
-    """An answer: ID.json (the curve), ID.csv, and, in a language, ID.svg, ID.png, ID.pdf, ID.xlsx, ID.html or ID.txt
-    (the privacy statement).
+    """Return an answer as a file: ID.json (the curve), ID.csv, and, in a language, ID.svg, ID.png, ID.pdf, ID.xlsx,
+    ID.html or ID.txt (the privacy statement).
     """
     id, _, ending = name.partition(".")
     language = require_language(language)
@@ -494,7 +503,11 @@ async def get_release(name: str, who: Who, services: Open, language: str = ENGLI
         text = await run_in_threadpool(render_statement, answer.load_curve(), language)
         return Response(text, media_type="text/plain; charset=utf-8")
     if ending not in ENDINGS:
-        raise ProtocolError("release", f"ask for ID.{', ID.'.join((*ENDINGS, *MADE, 'txt'))}", 404)
+        raise ProtocolError(
+            "release",
+            f"the release must be named with a file type, as ID.{', ID.'.join((*ENDINGS, *MADE, 'txt'))}",
+            404,
+        )
     media, form = ENDINGS[ending]
     stored = await run_in_threadpool(services.releases.get, who, id)
     if ending in DRAWN and not stored.is_drawn:
@@ -511,20 +524,20 @@ def publish_release(id: str, who: Who, services: Open) -> None:
 
 @ROUTER.get("/projects/{project}/models")
 def list_models(project: str, who: Who, services: Open) -> list[dict[str, Any]]:
-    """The models of a project."""
+    """Return the models of a project as JSON, without their coefficients."""
     return [model_to_json(model) for model in services.models.all(who, project)]
 
 
 @ROUTER.post("/projects/{project}/models", status_code=201)
 def add_model(project: str, message: ModelMessage, who: Who, services: Open) -> dict[str, Any]:
-    """Add a model: coefficients or thresholds as JSON, no code."""
+    """Add a model to a project, from its coefficients or thresholds as JSON; no code is taken."""
     require_plain(message.model)
     return model_to_json(services.models.add(who, project, json.dumps(message.model)))
 
 
 @ROUTER.get("/projects/{project}/models/{digest}")
 def get_model(project: str, digest: str, who: Who, services: Open) -> dict[str, Any]:
-    """A model, as questions use it."""
+    """Return a stored model as JSON, in the form in which questions take it."""
     stored = services.models.get(who, project, digest)
     return {**model_to_json(stored), "model": dict(stored.model_json)}
 
@@ -537,20 +550,22 @@ def list_events(
     most: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = MOST_EVENTS,
     dataset: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The audit log: all of it for an auditor, of one dataset for its steward."""
+    """Return a page of the audit log: of the whole log for an auditor, of one dataset for its steward."""
     return [event_to_json(event) for event in services.audit.events(who, after, most, dataset)]
 
 
 @ROUTER.post("/audit/verify")
 def verify_log(message: HeadMessage, who: Who, services: Open) -> dict[str, Any]:
-    """Recompute all seals of the hash chain; for auditors."""
+    """Recompute all seals of the audit log's hash chain, and return the result; only auditors may ask."""
     verified = services.audit.verify(who, message.head)
     return {"entries": verified.entries, "head": verified.head}
 
 
 @ROUTER.get("/health")
 async def check_health(request: Request) -> dict[str, str]:
-    """Liveness check, without authentication. The event loop answers, so it waits for no thread of other requests."""
+    """Answer a liveness check, without authentication; the event loop answers, so no thread of other requests delays
+    it.
+    """
     return {"health": "it answers"}
 
 

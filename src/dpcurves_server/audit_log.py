@@ -58,7 +58,7 @@ class AuditLog:
         return self._archive.ledger.events(after, min(max(limit, 1), MOST_EVENTS), dataset)
 
     def latest_events(self, who: Principal, limit: int, dataset: str) -> tuple[EventEntry, ...]:
-        """Return the latest events of a dataset, oldest first.
+        """Return the latest audit events of a dataset, oldest first.
 
         Args:
             who: The reader, a steward of the dataset or an auditor.

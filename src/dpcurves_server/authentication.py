@@ -47,7 +47,7 @@ class Authenticator:
     anonymous_rate: RateLimiter = field(default_factory=lambda: RateLimiter(120))  # requests of one address
 
     def authenticate(self, request: Request) -> Principal:
-        """Return who sends an API request.
+        """Return the principal that sends an API request, by its bearer token or session cookie.
 
         Args:
             request: A request with a bearer token or a session cookie. With a cookie, a request with side effects also

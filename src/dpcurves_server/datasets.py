@@ -151,7 +151,7 @@ class Dataset:
 
     @property
     def adjacency(self) -> Adjacency | AdjacencyWithoutBound:
-        """Neighbouring relation of all releases from this version.
+        """Neighbouring relation under which all answers about this version of the dataset are private.
 
         It is an `AdjacencyWithoutBound` if the unit has no stated contribution bound (largest number of rows of a unit
         that are used). Then each question finds a bound with a part of its budget.
@@ -178,11 +178,12 @@ class Source:
     decimal: str = "."
 
     def records(self) -> object:
-        """Return the data in the form that `Session` takes as its data argument. It counts nothing.
+        """Return the data in the form that `Session` takes as its data argument. No record is read.
 
         Returns:
-            Without a table name: the path, or a `CsvFile` if encoding or decimal sign differ from the default. With
-            one: the relation of a read-only DuckDB connection, or an `EngineTable`, which connects when it is opened.
+            Without a table name: the path, or a `CsvFile` if encoding or decimal sign differ from the default. With a
+            table name: the relation of a read-only DuckDB connection, or an `EngineTable`, which connects when it is
+            opened.
         """
         if not self.table:
             is_plain = (self.encoding, self.decimal) == ("utf-8", ".")
@@ -302,8 +303,8 @@ class Datasets:
                 connection: Connection in the write transaction.
 
             Raises:
-                ProtocolError: the relation to the people of the earlier version does not fit the version or the
-                    account.
+                ProtocolError: the stated relation between the people of this and the earlier version does not fit the
+                    number of the version or the account.
             """
             earlier = _find_latest(connection, name)
             if (earlier is None) != (relation is Relation.FIRST):
@@ -414,7 +415,11 @@ class Datasets:
         return str(self._archive.read_snapshot(lambda connection: _require_latest(connection, name)).account)
 
     def _dataset_from_row(self, row: Row[Any]) -> Dataset:
-        """Return the public facts of one version of a dataset, from its database row."""
+        """Return the public facts of one version of a dataset, from its database row.
+
+        Args:
+            row: Row of the table of datasets.
+        """
         columns = columns_from_json(json.loads(row.columns))
         account = self._archive.ledger.account(row.account)
         facts = (row.units, row.description, row.made_at)

@@ -96,7 +96,7 @@ def declare_unknown_categories(name: str) -> UnlistedCategories:
 
 
 def columns_from_json(columns: Any) -> tuple[Declared, ...]:
-    """Parse a dataset's declared columns, in order.
+    """Parse the public schema of a dataset: its declared columns, in order.
 
     Args:
         columns: Plain JSON objects, written by `declared_columns_to_json` or by hand.
@@ -430,7 +430,7 @@ def _require_columns(names: Sequence[str], columns: Sequence[Declared]) -> None:
 
 
 def _require_rows(rows: int) -> None:
-    """Require that a table has 1 to `MOST_ROWS` rows.
+    """Refuse an uploaded table without rows or with more than `MOST_ROWS` rows.
 
     Raises:
         InvalidArgument: The number of rows is outside this range.

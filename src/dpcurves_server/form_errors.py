@@ -70,7 +70,7 @@ def describe_form_error(form: Form, error: ArgumentError, values: FieldValues, t
 
 
 def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
-    """Find the form field that an error is about.
+    """Return the name of the form field that an error is about, so that the page shows the error there.
 
     A field that holds the refused column comes first, then the field named by the argument, then a part of a range.
 
@@ -144,7 +144,7 @@ def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
         return f"“{name_field(form, match[1].replace('-', '_'))}”"
 
     def label_other(match: re.Match[str]) -> str:
-        """Return a rule about two fields with the label of the other one.
+        """Return a rule that names two form fields, with the second field's name replaced by its label on the page.
 
         Args:
             match: Match of a rule: its first group is the text before the name, its second the name of the field.

@@ -206,12 +206,12 @@ class Input:
 
     @property
     def help(self) -> str:
-        """The help text of the input on pages."""
+        """Help text that the page shows beside the input."""
         return self.field.help if self._uses_field_help else TOLD[self.field.name]
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The groups of the options, in order."""
+        """Names of the groups of the input's options, in order."""
         return tuple(dict.fromkeys(option.group for option in self.options))
 
     @property
@@ -275,7 +275,8 @@ def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool
 
 
 def _has_main_range(form: Form, field: Field) -> bool:
-    """Return True if a range belongs to a column of numbers or times, and not to a score in [0, 1].
+    """Return True if a form's field is the range of the question's main column of numbers or times, not of a score in
+    [0, 1].
 
     Args:
         form: Form of the question.
@@ -358,7 +359,8 @@ def _takes_expression(form: Form, field: Field) -> bool:
 
 
 def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
-    """Return the typed fields, with the typed expressions in the place of columns.
+    """Return the form's texts, with typed expressions (derived columns) moved into the fields of the columns they
+    replace.
 
     Args:
         form: Form of the question.
@@ -720,7 +722,7 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
     if not text and field.default:
         usual = _find_usual_label(column, field.default)
         if usual is None:
-            raise InvalidArgument(field.name, f"{choice}; its values do not tell which one is meant")
+            raise InvalidArgument(field.name, f"{choice}; the schema does not decide which value is meant")
         return [_format_label(usual)]
     if text:
         label = find_declared(column, text)
@@ -730,14 +732,15 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
     first = _complete_label_of(form, OTHER_CLASSES[field.name], values, declared)
     other = find_other_class(column, first)
     if other is None:
-        raise InvalidArgument(field.name, f"{choice}, which has more than two")
+        raise InvalidArgument(field.name, f"{choice}, because the column has more than two values")
     return [_format_label(other)]
 
 
 def _complete_label_of(form: Form, name: str, values: FieldValues, declared: Mapping[str, Declared]) -> Category:
-    """Return the class label of another field of the form, as the schema declares it.
+    """Return the class label that another field of the form holds, with the type that the schema declares.
 
-    It is the typed text, or else the usual or default label.
+    The label is the typed text; without a typed text it is the usual label of the declared column, or the field's
+    default.
 
     Args:
         form: Form of the question.
@@ -813,7 +816,7 @@ def _complete_range(
 
 
 def _is_usual_range(form: Form, field: Field, bounds: tuple[str, str] | None) -> bool:
-    """Return True if declared scores lie in the default range of the question, [0, 1] if it states none.
+    """Return True if declared scores lie within the question's default range, or within [0, 1] without a default.
 
     Args:
         form: Form of the question.
@@ -871,11 +874,11 @@ def _check_part(argument: str, name: str, text: str) -> None:
         is_valid = _is_finite_number(text)
         rule = f"enter a number, the {'lowest' if name == 'lower' else 'highest'} value of the range"
     if not is_valid:
-        raise InvalidArgument(argument, f"{rule}; {text!r} is none" if text else rule)
+        raise InvalidArgument(argument, f"{rule}, got {text!r}" if text else rule)
 
 
 def _is_finite_number(text: str) -> bool:
-    """Return True for the text of a finite number."""
+    """Return True if a typed text is a finite number."""
     try:
         return isfinite(float(text))
     except ValueError:

@@ -55,7 +55,7 @@ class Field:
 
     @property
     def is_numeric_column(self) -> bool:
-        """True if the field takes a column of numbers."""
+        """True if the form field takes the name of a column of numbers."""
         return self.name in NUMBERS
 
     @property
@@ -118,7 +118,7 @@ def strip_text(text: str, columns: Container[str] = ()) -> str:
 
 
 def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predictor], columns: Container[str]) -> Any:
-    """Parse the typed values of one field.
+    """Parse the texts typed into one form field, and check that they are allowed.
 
     Args:
         field: The field.

@@ -44,7 +44,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 """Accepted signature algorithms: asymmetric only, regardless of the provider's metadata."""
 REQUEST_SECONDS = 10
 """Seconds: timeout of a request to the identity provider."""
-ELSEWHERE = "this sign-in began in another browser, or too long ago; start again"
+ELSEWHERE = "the sign-in began in another browser, or too long ago; sign in again"
 """Error message for a redirect whose state does not match the browser's secret."""
 
 
@@ -73,7 +73,7 @@ class AuthorizationRequest:
 
     @classmethod
     def generate(cls) -> AuthorizationRequest:
-        """Return a sign-in request with a fresh random secret."""
+        """Create a sign-in request with a fresh random secret, from which state, nonce and verifier are derived."""
         return cls(token_urlsafe(32))
 
     @property
@@ -92,7 +92,8 @@ class AuthorizationRequest:
         return self._derive("verifier")
 
     def _derive(self, label: str) -> str:
-        """Return the SHA-256 of a label and the secret, in hexadecimal digits.
+        """Return pseudorandom digits for one purpose: the SHA-256 of a label and the sign-in's secret, in hexadecimal
+        digits.
 
         Args:
             label: Purpose of the digits; other labels give independent digits.
@@ -161,7 +162,7 @@ class Issuer:
             return self._validate_id_token(token, request.nonce)
 
     def _fetch_token(self, request: AuthorizationRequest, redirect_uri: str, code: str) -> Mapping[str, Any]:
-        """Redeem an authorization code at the provider.
+        """Redeem the authorization code of a sign-in at the identity provider, and return the provider's tokens.
 
         Args:
             request: The sign-in request, whose verifier the provider checks.
@@ -303,7 +304,7 @@ class Issuer:
         return ProtocolError("sign-in", f"{self.name} cannot be reached now; try again in a minute", 503)
 
     def _sign_in_error(self) -> ProtocolError:
-        """Return the error that the provider did not authenticate the person (status 403)."""
+        """Return the error for a person whom the identity provider did not authenticate (status 403)."""
         return ProtocolError(
             "sign-in", f"{self.name} did not confirm who you are; sign in there again, or ask its administrator", 403
         )

@@ -61,7 +61,7 @@ UNFORESEEN = "server: internal error; the request was not carried out"
 def create_app(
     authenticator: Authenticator, pages: Sequence[BaseRoute] = (), *, has_api: bool = True
 ) -> SecurityMiddleware:
-    """Return the ASGI application of a server.
+    """Return the ASGI application of a verification server: API routes, pages, error handlers and security headers.
 
     Args:
         authenticator: Finds who sends a request.
@@ -199,7 +199,7 @@ class Workers:
         ]
 
     def start(self) -> None:
-        """Start all workers and the publication schedule.
+        """Start all worker processes and the thread that publishes results on schedule.
 
         First, questions that workers of an earlier server had leased are returned to the queue.
         """
@@ -231,7 +231,7 @@ class Workers:
             process.kill()
 
     def _start_worker(self, role: WorkerRole) -> None:
-        """Start a worker process under a new random name.
+        """Start a worker process of the server, which counts or charges queued questions, under a new random name.
 
         The process reads the database URL, which may hold a password, from its standard input: all users of a machine
         see the arguments of its programs.
@@ -311,10 +311,12 @@ class VerificationServer:
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not self.interval > 0 or self.per_minute < 1:
-            raise InvalidArgument("workers, every", "use at least one worker and a positive interval")
+            raise InvalidArgument(
+                "workers, every", "must be at least 1 worker and more than 0 seconds, as in --workers 2 --every 60"
+            )
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve until the process is stopped.
+        """Serve the verification server, with its workers, until the process is stopped.
 
         Args:
             address: Host and port to listen on.

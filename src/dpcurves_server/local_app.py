@@ -76,7 +76,7 @@ class LocalAccess:
 
     @property
     def address(self) -> str:
-        """The address to open, with the token."""
+        """URL at which the user opens the local app, with the secret token."""
         return f"{self.origin}/?token={self.token}"
 
     @property
@@ -315,13 +315,13 @@ class _AnnouncingServer(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Open the sockets as uvicorn does, then call `ready`."""
+        """Open the listening sockets as uvicorn does, then call `ready` to announce the address."""
         await super().startup(sockets)
         self._ready()
 
 
 def _open_socket(port: int) -> socket.socket:
-    """Return a listening socket on 127.0.0.1.
+    """Open a listening socket on 127.0.0.1 for the local app.
 
     Args:
         port: Port number; 0 takes a free one.
@@ -332,4 +332,6 @@ def _open_socket(port: int) -> socket.socket:
     try:
         return socket.create_server((HOST, port))
     except (OSError, OverflowError):
-        raise InvalidArgument("port", f"{port} is taken, or no port; leave --port out for a free one") from None
+        raise InvalidArgument(
+            "port", f"{port} is taken, or not from 0 to 65535; leave --port out for a free port"
+        ) from None

@@ -63,7 +63,7 @@ def find_budget(services: Services, dataset: Dataset) -> TableBudget:
 
 
 def raise_budget(services: Services, table: LocalTable, limit: PrivacyLoss) -> None:
-    """Raise the budget of a registered table to `limit`.
+    """Raise the total budget of a local table to `limit`, by closing its account and opening a further account.
 
     Formal guarantees: answers of all accounts together lose at most `limit` (basic composition). Every earlier account
     is closed before the further one opens, so it pays for no further answer. The cap of the further account is `limit`
@@ -112,9 +112,9 @@ def _copy_views(ledger: Ledger, earlier: str, later: str) -> None:
 
 
 def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> None:
-    """Close the account of a dataset by a charge of all that remains, which pays for no answer.
+    """Close the account of a dataset by charging its whole remaining budget; the charge pays for no answer.
 
-    An account without a rest is closed already.
+    An account without remaining budget is closed already.
 
     Args:
         services: The services of the server.

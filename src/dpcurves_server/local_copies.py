@@ -101,7 +101,7 @@ class AnswerCopies:
     views: Mapping[str, View]
 
     def write_python(self) -> str:
-        """Return a Python script that asks the question."""
+        """Return a Python script that asks the same question again."""
         return "\n\n".join((*self._write_cells(), "print(curve)\n"))
 
     def write_notebook(self, language: str = ENGLISH) -> str:
@@ -124,7 +124,7 @@ class AnswerCopies:
         return json.dumps(facts, indent=1) + "\n"
 
     def write_command(self, form: Form, asked_form: AskedForm) -> str:
-        """Return a shell command that asks the question.
+        """Return the shell command that asks the same question on the command line.
 
         Args:
             form: The form of the question.
@@ -208,7 +208,7 @@ def _notebook_cell(kind: str, text: str, number: int) -> dict[str, Any]:
 
 
 def _break_lines(words: list[str]) -> str:
-    """Return a command line with one option a line.
+    """Format the words of a command for a shell, with one option a line.
 
     >>> print(_break_lines(["dpcurves", "count", "my file.csv", "--epsilon", "1"]))
     dpcurves count 'my file.csv' \\

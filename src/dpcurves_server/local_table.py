@@ -239,7 +239,7 @@ class LocalTable:
 
     @property
     def files(self) -> list[Path]:
-        """All files of the table."""
+        """Paths of all files that make up the table, which a pattern or folder may name."""
         return list(list_files(self.path).paths)
 
     @property
@@ -250,12 +250,12 @@ class LocalTable:
 
     @property
     def ledger_path(self) -> Path:
-        """The file of the ledger."""
+        """Path of the ledger's file, beside the table."""
         return self.path.with_name(self.path.name + LEDGER_ENDING)
 
     @property
     def ledger_url(self) -> str:
-        """The URL of the ledger."""
+        """Database URL of the ledger, whose file is beside the table."""
         return f"sqlite:///{self.ledger_path}"
 
 
@@ -275,7 +275,8 @@ def open_local_table(data: str, table: str = "", delimiter: str = "", encoding: 
     path = Path(os.path.realpath(data))
     if "?" in str(path) or not str(path).isprintable():
         raise InvalidArgument(
-            "data", "the ledger stands beside the table: rename the path, without ? and control signs"
+            "data",
+            "must be a path without ? and control characters, because the ledger is a file beside the table; rename it",
         )
     if path.name.lower().endswith(DUCKDB_ENDINGS):
         source = Source(str(path), _find_database_table(path, table))
@@ -306,7 +307,7 @@ def _read_columns(source: Source) -> tuple[Column, ...]:
         raise InvalidArgument("data", NO_HEADER)
     names = [column.name for column in columns]
     if not names or not all(names) or len(set(names)) < len(names):
-        raise InvalidArgument("data", "each column needs a name of its own; correct the header line")
+        raise InvalidArgument("data", "two columns have the same name; give them different names in the header line")
     return columns
 
 
@@ -381,11 +382,14 @@ def _find_database_table(path: Path, table: str) -> str:
             "data", f"{path.name!r} is no DuckDB database, or another program has it open; close it there"
         ) from None
     if not names:
-        raise InvalidArgument("data", f"the database {path.name!r} has no table; give one that has")
+        raise InvalidArgument("data", f"the database {path.name!r} has no table; give a database with a table")
     if table and table not in names:
-        raise InvalidArgument("table", f"the database has no table {table!r}; it has {', '.join(sorted(names))}")
+        raise InvalidArgument("table", f"the database has no table {table!r}; name one of {', '.join(sorted(names))}")
     if not table and len(names) > 1:
-        raise InvalidArgument("table", f"name the table, as in --table {min(names)}; it has {', '.join(sorted(names))}")
+        raise InvalidArgument(
+            "table",
+            f"the database has several tables; name one, as in --table {min(names)}: {', '.join(sorted(names))}",
+        )
     return table or names[0]
 
 
@@ -408,8 +412,8 @@ class LedgerLock:
         except OSError as error:
             raise InvalidArgument(
                 "data",
-                f"the ledger stands beside the table, and the folder of {name!r} accepts no file ({error.strerror}); "
-                "copy the table into a folder where you may write",
+                f"the ledger is a file beside the table, but the folder of {name!r} accepts no file "
+                f"({error.strerror}); copy the table into a folder where you may write",
             ) from None
         try:
             if fcntl is not None:
@@ -454,7 +458,7 @@ def register_table(services: Services, table: LocalTable, facts: TableFacts) -> 
     Args:
         services: The services of the server.
         table: The table.
-        facts: Its columns, unit, adjacency and budget.
+        facts: Declared columns, unit, adjacency and budget of the table.
 
     Raises:
         ValueError: the table has no declared column of this type, no record under replace-one, or the account exists
@@ -468,7 +472,10 @@ def register_table(services: Services, table: LocalTable, facts: TableFacts) -> 
     if all(dataset.name != table.name for dataset in services.datasets.all(MACHINE)):
         units = source.count_units(facts.unit) if facts.neighbours.has_public_units else None
         if units == 0:
-            raise InvalidArgument("adjacency", "the table has no person yet; choose that their number is hidden")
+            raise InvalidArgument(
+                "adjacency",
+                "the table has no person yet, so the number of people cannot be public; choose that it is hidden",
+            )
         services.datasets.add(
             MACHINE, account, source, facts.columns, name=table.name, relation=Relation.FIRST, units=units
         )  # fmt: skip

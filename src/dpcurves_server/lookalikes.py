@@ -170,7 +170,7 @@ that were printed with few digits."""
 def _count_rows(
     path: Path, delimiter: str, columns: Sequence[Declared], packed: bytes, rounding: str
 ) -> tuple[int, int, int]:
-    """SENSITIVE: count rows that are equal after rounding.
+    """SENSITIVE: count the rows that an upload and the registered table have in common, after rounding.
 
     Args:
         path: File of the registered table, CSV or Parquet.

@@ -145,8 +145,8 @@ def _body_limit(scope: Scope) -> int:
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:
-    """Return a `receive` that reports a disconnection once the body exceeds a limit, even if its Content-Length is
-    smaller.
+    """Return an ASGI `receive` function that reports a disconnection once a request's body exceeds a size limit, even
+    if its Content-Length is smaller.
 
     Args:
         receive: ASGI function that returns the next part of the body.

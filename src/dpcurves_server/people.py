@@ -92,7 +92,7 @@ class PasswordHasherPool:
         return self._pool.submit(self._hasher.hash, password).result()
 
     def _verify_hash(self, hashed: str, password: str) -> bool:
-        """Return True if the password has this hash.
+        """Return True if a typed password matches a stored hash.
 
         Args:
             hashed: Stored hash of the password; an invalid hash gives False.
@@ -155,7 +155,7 @@ class People:
         Args:
             who: The caller, an operator.
             name: Name of the account.
-            password: Its password.
+            password: First password of the account.
 
         Raises:
             ProtocolError: the caller may not do this, the name exists, or the password is too short.
@@ -170,7 +170,7 @@ class People:
         }
 
         def insert_person(connection: Connection) -> None:
-            """Store the account.
+            """Store the new account in the database.
 
             Args:
                 connection: Connection in the write transaction.
@@ -205,7 +205,7 @@ class People:
         changes = {"password": self._passwords.hash_password(password)}
 
         def update_password(connection: Connection) -> None:
-            """Store the new hash of the password.
+            """Store the hash of the account's new password, and end all sessions and tokens of the account.
 
             Args:
                 connection: Connection in the write transaction.
@@ -345,7 +345,7 @@ class People:
         self._archive.run_logged(Event(who.name, f"gave role {role.value}", name, dataset), insert_role)
 
     def remove_role(self, who: Principal, name: str, role: Role, dataset: str = "") -> None:
-        """Remove a role of an account.
+        """Take a role from an account, and write an audit event.
 
         Args:
             who: The caller.
@@ -367,7 +367,7 @@ class People:
         self._archive.run_logged(Event(who.name, f"took role {role.value}", name, dataset), delete_role)
 
     def all(self, who: Principal) -> tuple[Person, ...]:
-        """Return all accounts with their roles, sorted by name.
+        """Return all accounts with their roles, sorted by name, for operators.
 
         Args:
             who: The caller.
@@ -378,7 +378,7 @@ class People:
         require(who, Right.KEEP_PEOPLE)
 
         def select_people(connection: Connection) -> tuple[Person, ...]:
-            """Return all accounts, sorted by name.
+            """Return all accounts with their roles from the database, sorted by name.
 
             Args:
                 connection: Connection in a transaction.
@@ -402,7 +402,7 @@ class People:
         """
 
         def update_lock(connection: Connection) -> None:
-            """Store whether the account is locked.
+            """Store in the database whether the account is locked.
 
             Args:
                 connection: Connection in the write transaction.
@@ -466,7 +466,7 @@ def _update_person(connection: Connection, name: str, changes: Mapping[str, obje
 
 
 def _end_sessions(connection: Connection, name: str) -> None:
-    """Delete all sessions and tokens of an account.
+    """End all sessions and revoke all tokens of an account.
 
     Args:
         connection: Connection in the write transaction.
@@ -477,7 +477,7 @@ def _end_sessions(connection: Connection, name: str) -> None:
 
 
 def _find_roles(connection: Connection, name: str) -> set[str]:
-    """Return the names of an account's roles.
+    """Return the names of the roles that an account has.
 
     Args:
         connection: Connection in a transaction.
@@ -497,7 +497,7 @@ def _require_may_assign(who: Principal, role: Role) -> None:
         role: Role to assign.
 
     Raises:
-        ProtocolError: the caller may not.
+        ProtocolError: the caller may not assign this role.
     """
     require(who, Right.KEEP_PEOPLE)
     if role.value in KEEPERS:
@@ -584,7 +584,7 @@ class SignInThrottle:
         raise ProtocolError("sign-in", f"too many failed attempts; try again in {ceil(remaining)} seconds", 429)
 
     def reset(self, client: Hashable) -> None:
-        """Clear the failures of a client that succeeded.
+        """Forget the failed sign-ins of a client that has signed in.
 
         Args:
             client: Name of an account, or network address of a sender.
@@ -593,8 +593,9 @@ class SignInThrottle:
             self._failures.pop(self._find_counter(client), None)
 
     def _find_counter(self, client: Hashable) -> int:
-        """Return the number of the client's counter. Without the key it cannot be known which clients share a
-        counter."""
+        """Return the number of the counter of a client's failed sign-ins: a keyed hash, so that nobody can choose to
+        collide.
+        """
         digest = blake2b(repr(client).encode(errors="surrogatepass"), key=self._key, digest_size=8).digest()
         return int.from_bytes(digest) % THROTTLED_CLIENTS
 
@@ -647,7 +648,11 @@ class FailureLog:
         self._lock = Lock()
 
     def log(self, name: str) -> None:
-        """Log a failed sign-in of a known person, or of `UNKNOWN_NAME`."""
+        """Write a failed sign-in to the audit log, at a limited rate; the next entry states how many were left out.
+
+        Args:
+            name: Name of the account; `UNKNOWN_NAME` if no account has the typed name.
+        """
         with self._lock:
             try:
                 self._rate.count_requests("all")
@@ -672,7 +677,7 @@ def _remember_sign_in(connection: Connection, name: str, digest: str, hashed: st
         renewed: New hash of the same password; None: the stored one stays.
 
     Returns:
-        1, since something was written.
+        1: the number of changed rows, never 0.
     """
     connection.execute(delete(ADDRESSES).filter_by(person=name, digest=digest))
     newest = select(ADDRESSES.c.digest).filter_by(person=name).order_by(ADDRESSES.c.seen.desc())
@@ -826,7 +831,7 @@ class Sessions:
         }
 
         def insert_session(connection: Connection) -> None:
-            """Delete ended sessions and store the new one.
+            """Delete ended sessions of all accounts, and store the new session.
 
             Args:
                 connection: Connection in the write transaction.
@@ -877,7 +882,7 @@ class Tokens:
         }  # fmt: skip
 
         def insert_token(connection: Connection) -> None:
-            """Store the hash of a new token.
+            """Store the hash of a new token, if the account does not have too many tokens.
 
             Args:
                 connection: Connection in the write transaction.
@@ -922,7 +927,7 @@ class Tokens:
                 connection: Connection in the write transaction.
 
             Raises:
-                ProtocolError: the caller has none of this id (status 404).
+                ProtocolError: the caller has no token of this id (status 404).
             """
             is_own_token = (TOKENS.c.id == token, TOKENS.c.person == who.name)
             if not connection.execute(delete(TOKENS).where(*is_own_token)).rowcount:

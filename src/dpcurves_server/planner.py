@@ -61,7 +61,7 @@ MEMORY_BYTES = 3 * 2**30
 """Limit of the planning process's address space in bytes. Most of it is room for libraries, which map much and use
 little."""
 TOO_LARGE = "the question is too large to be planned here; use fewer cells"
-BUSY = "too many plans wait; try again in a minute"
+BUSY = "too many questions wait to be planned; try again in a minute"
 UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
 
 
@@ -154,7 +154,7 @@ class PlanJob:
 
         Args:
             question: The question.
-            loss: Its privacy loss.
+            loss: Privacy loss of its answer.
             dataset: Dataset with its declared columns and units.
             row_share: Share of the rows that pass the filter; None: it is not stated.
         """
@@ -246,7 +246,8 @@ class Planner:
         self._child = ChildProcess("dpcurves_server.planner")
 
     def plan(self, person: str, project: str, question: Any, job: PlanJob) -> PlannedRounds:
-        """Return the plan of a question.
+        """Return the plan of a question, from the cache, computed now if it is small, or queued for the planning
+        process.
 
         Args:
             person: The person who asks.
@@ -300,12 +301,12 @@ class Planner:
             future = self._futures[key] = Future[None]()
             future.set_running_or_notify_cancel()  # a client who leaves must not cancel what others await
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="plans", daemon=True)
+                self._thread = threading.Thread(target=self._compute_plans, name="plans", daemon=True)
                 self._thread.start()
             self._changed.notify()
         return future
 
-    def _work(self) -> None:
+    def _compute_plans(self) -> None:
         """Run in a thread without end: compute the plans of waiting requests one at a time, one for each waiting
         person in turn.
 
@@ -489,7 +490,7 @@ def find_expression_type(declared: Declared) -> ValueType:
 
 
 def _find_value_type(category: Category) -> ValueType:
-    """Return the type of a declared category in expressions."""
+    """Return the type that a declared category has in expressions: text, truth value or number."""
     if isinstance(category, str):
         return ValueType.TEXT
     return ValueType.TRUTH if isinstance(category, bool) else ValueType.NUMBER
@@ -517,9 +518,13 @@ def _require_numbers(declared: Declared, axis: Axis) -> None:
 
 
 def _is_declared(value: Category, declared: Declared) -> bool:
-    """Return True if the schema allows a value.
+    """Return True if the schema allows a value: a declared category, or a number in the declared range.
 
-    It allows declared categories, any value if it does not list them, and numbers in the declared range.
+    If the schema does not list a column's categories, every value is allowed.
+
+    Args:
+        value: Value that a question names.
+        declared: The declared column.
     """
     if has_unknown_categories(declared):
         return True

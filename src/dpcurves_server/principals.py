@@ -3,7 +3,7 @@
 A principal is a signed-in person, or a program with a person's token. Whether a principal has a right on a subject (a
 dataset, or a project and its dataset) is decided in one place:
 
-    may(who, right, subject) = who is the machine
+    has_right(who, right, subject) = who is the machine
                                or (who uses no token, or right is one of TOKEN_RIGHTS) and RULES[right](who, subject)
 
     operator     creates and locks accounts             auditor      sees budgets, questions and logs
@@ -12,7 +12,7 @@ dataset, or a project and its dataset) is decided in one place:
 `require` raises the same error for hidden and for missing objects, so that names cannot be guessed.
 
 >>> steward = Principal("ada", stewarded_datasets=frozenset({"visits"}))
->>> may(steward, Right.PUBLISH, Subject("visits")), may(steward, Right.PUBLISH, Subject("wages"))
+>>> has_right(steward, Right.PUBLISH, Subject("visits")), has_right(steward, Right.PUBLISH, Subject("wages"))
 (True, False)
 """
 
@@ -118,7 +118,7 @@ Rule = Callable[[Principal, Subject], bool]
 
 
 def _is_steward(who: Principal, subject: Subject) -> bool:
-    """Return True if the principal manages the subject's dataset.
+    """Return True if the principal is a steward of the subject's dataset.
 
     Args:
         who: The principal.
@@ -183,11 +183,11 @@ TOKEN_RIGHTS = frozenset(
 """Rights of programs with a token: to ask and read. A stolen token cannot manage, publish or make further tokens."""
 
 
-def may(who: Principal, right: Right, subject: Subject = NOTHING) -> bool:
+def has_right(who: Principal, right: Right, subject: Subject = NOTHING) -> bool:
     """Return True if a principal has a right on a subject: the machine always, a token within its project only.
 
     Args:
-        who: The principal.
+        who: Principal whose rights are checked.
         right: The right.
         subject: The dataset or project; `NOTHING` for rights that are not about one.
     """
@@ -208,7 +208,7 @@ def require(who: Principal, right: Right, subject: Subject = NOTHING) -> None:
         ProtocolError: The principal does not have the right: "not found" (status 404) for a dataset or project, else
             status 403.
     """
-    if may(who, right, subject):
+    if has_right(who, right, subject):
         return
     if subject.project or subject.dataset:
         raise not_found("project" if subject.project else "dataset")
@@ -222,5 +222,7 @@ def not_found(kind: str) -> ProtocolError:
         kind: The kind of object, such as ``project``.
     """
     return ProtocolError(
-        kind, "there is none of this name, or your account has no access; check the address, or ask the steward", 404
+        kind,
+        f"no {kind} of this name exists, or your account has no access; check the address, or ask the steward",
+        404,
     )

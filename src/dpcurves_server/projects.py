@@ -25,7 +25,7 @@ from dpcurves.privacy import PrivacyLoss
 from dpcurves_parties.serving.messages import ProtocolError
 
 from .people import find_principal
-from .principals import Principal, Right, Subject, may, not_found, require
+from .principals import Principal, Right, Subject, has_right, not_found, require
 from .store import Archive, format_now, has_row
 from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
 
@@ -57,7 +57,7 @@ class Project:
 
     @property
     def subject(self) -> Subject:
-        """The subject that access rights are checked against."""
+        """Dataset and project that access rights to this project are checked against."""
         return Subject(self.dataset, self.name)
 
 
@@ -178,7 +178,7 @@ class Projects:
 
         projects = self._archive.read_snapshot(select_projects)
         return tuple(
-            _redact_members(who, project) for project in projects if may(who, Right.SEE_PROJECT, project.subject)
+            _redact_members(who, project) for project in projects if has_right(who, Right.SEE_PROJECT, project.subject)
         )
 
     def get(self, who: Principal, project: str) -> Project:
@@ -254,7 +254,9 @@ class Projects:
                 `MOST_OPEN` questions of the project wait.
         """
         if self.remaining(who, project) is None:
-            raise ProtocolError("share", "you have no share of the budget yet; ask the steward of the dataset", 409)
+            raise ProtocolError(
+                "share", "you have no allowance in this project yet; ask the steward of the dataset for one", 409
+            )
         waiting = (QUESTIONS.c.project == project, QUESTIONS.c.state.in_(("queued", "paid")))
         count = select(func.count()).select_from(QUESTIONS).where(*waiting)
         if self._archive.read_snapshot(lambda connection: int(connection.execute(count).scalar_one())) >= MOST_OPEN:
@@ -284,7 +286,11 @@ class Projects:
             )
 
     def _account(self, project: Project) -> str:
-        """Return the ledger's name of the account that a project's dataset is charged to."""
+        """Return the ledger's name of the account that a project's dataset is charged to.
+
+        Args:
+            project: The project.
+        """
         newest = DATASETS.c.version.desc()
         query = select(DATASETS.c.account).where(DATASETS.c.name == project.dataset).order_by(newest)
         return self._archive.read_snapshot(lambda connection: str(connection.execute(query).scalars().first()))
@@ -331,6 +337,6 @@ def _redact_members(who: Principal, project: Project) -> Project:
         who: The caller.
         project: Project with its analysts.
     """
-    if may(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
+    if has_right(who, Right.SEE_PEOPLE_OF_PROJECT, project.subject):
         return project
     return Project(project.name, project.dataset, (), project.description, project.made_at)

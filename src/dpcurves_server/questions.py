@@ -40,7 +40,7 @@ from dpcurves.shortcuts import parse_loss
 from .dataset_views import VIEW, question_on_view_from_json
 from .datasets import Dataset, Datasets
 from .planner import PlanJob, PlannedRounds, Planner
-from .principals import Principal, Right, Subject, may, not_found, require
+from .principals import Principal, Right, Subject, has_right, not_found, require
 from .projects import Project, Projects, find_project_for
 from .schema_alignment import align_with_schema
 from .store import Archive, format_now
@@ -98,12 +98,16 @@ class AskedQuestion:
 
     @property
     def subject(self) -> Subject:
-        """The subject that access rights are checked against."""
+        """Dataset and project that access rights to this question are checked against."""
         return Subject(self.dataset, self.project)
 
 
 def question_from_row(row: Row[Any]) -> AskedQuestion:
-    """Return the question of a row of `WITH_RELEASES`, unredacted."""
+    """Return the asked question that a database row holds, with all names; the caller redacts names where needed.
+
+    Args:
+        row: Row of the statement `WITH_RELEASES`: a question joined with its release.
+    """
     return AskedQuestion(
         row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
         loss_from_text(row.epsilon, row.rho), row.asked_at, State(row.shown),
@@ -122,7 +126,7 @@ def loss_from_text(epsilon: str | None, rho: str | None) -> PrivacyLoss:
 
 
 def loss_to_json(loss: PrivacyLoss) -> dict[str, str | None]:
-    """Return a loss as exact decimal or fractional texts.
+    """Convert a privacy loss to JSON: its epsilon or rho as exact decimal or fractional text, so that no digit is lost.
 
     Args:
         loss: Pure epsilon, or rho of zero-concentrated privacy.
@@ -198,7 +202,7 @@ class QuestionPlan:
 
     @property
     def price(self) -> str:
-        """The price in the account's currency, in exact digits."""
+        """Price of the question in the currency of the dataset's account (epsilon or rho), in exact digits."""
         return self.dataset.account.currency.price(self.loss).digits
 
     @property
@@ -384,8 +388,8 @@ class Questions:
 def request_id(member: Member, dataset: Dataset, question: Any, loss: PrivacyLoss) -> str:
     """Return the id under which the ledger charges a project's question, once.
 
-    It is equal for all analysts of a project, and for all questions that count the same on the same version at the same
-    loss.
+    The id is equal for all analysts of a project, and for all questions that count the same on the same version at the
+    same loss.
 
     Args:
         member: The project and the analyst who asks.
@@ -436,12 +440,12 @@ def _number_to_text(number: object) -> str | None:
 
 
 def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQuestion | None, tuple[AskedQuestion, ...]]:
-    """Return the question of this id, or None, and published questions that the same release answers.
+    """Return the question with an id, or None, and all published questions that the same release answers.
 
     Args:
         connection: Connection to the server's database.
         id: Identifier of the question.
-        same: Text that is equal for questions of one release.
+        same: Canonical text of question and loss, equal for all questions that one release answers.
     """
     published = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
     rows = connection.execute(WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
@@ -479,7 +483,7 @@ def redact_person(who: Principal, person: str, subject: Subject) -> str:
         person: Name of the author.
         subject: Dataset and project of what was written.
     """
-    return person if person == who.name or may(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
+    return person if person == who.name or has_right(who, Right.SEE_PEOPLE_OF_PROJECT, subject) else ""
 
 
 def redact_question(who: Principal, asked: AskedQuestion) -> AskedQuestion:
@@ -494,5 +498,5 @@ def redact_question(who: Principal, asked: AskedQuestion) -> AskedQuestion:
     Returns:
         Copy in which a hidden project is an empty text.
     """
-    project = asked.project if may(who, Right.SEE_PROJECT, asked.subject) else ""
+    project = asked.project if has_right(who, Right.SEE_PROJECT, asked.subject) else ""
     return replace(asked, person=redact_person(who, asked.person, asked.subject), project=project)

@@ -193,7 +193,8 @@ class Queue:
 
     @write_transaction
     def schedule_retry(self, connection: Connection, job: Job) -> None:
-        """Record that counting a leased question failed, and block it for the next wait of `RETRY_SECONDS`.
+        """Record that counting a leased question failed; no worker may lease the question until the time of the next
+        retry.
 
         Without a valid lease, nothing changes.
 
@@ -250,7 +251,7 @@ class Queue:
         return bool(self._database.write(lambda connection: connection.execute(lease).rowcount))
 
     def load_curve(self, id: str) -> str:
-        """Return the stored curve of an answer, as JSON.
+        """Return the stored result of a question as JSON.
 
         Args:
             id: Identifier of the question, which must have an answer.
@@ -396,7 +397,7 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
 
 
 def _job_from_row(row: Row[Any], worker: str) -> Job:
-    """Return the leased question of a row.
+    """Return the leased question that a database row holds, as a worker needs it.
 
     Args:
         row: Row of the question.
@@ -489,7 +490,8 @@ class Stewardship:
             id: Id of the question.
 
         Raises:
-            ProtocolError: it does not exist, no longer waits (status 409), or is not the caller's to manage.
+            ProtocolError: the question does not exist, no longer waits (status 409), or belongs to a data set that the
+                caller does not manage.
         """
         question = self._questions.get(who, id)
         require(who, Right.KEEP_QUEUE, question.subject)
@@ -499,7 +501,7 @@ class Stewardship:
 
 
 def _update_in_state(id: str, state: State) -> Update:
-    """Return an SQL update of a question that applies only in this state.
+    """Return an SQL statement that updates a question only while the question is in this state.
 
     Args:
         id: Identifier of the question.

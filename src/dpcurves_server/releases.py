@@ -33,7 +33,7 @@ from dpcurves.publication import assign_file_names, describe_results_privacy
 from dpcurves.translation import name_language, use_language
 from dpcurves_parties.serving.messages import ProtocolError
 
-from .principals import Principal, Right, Subject, may, not_found, require
+from .principals import Principal, Right, Subject, has_right, not_found, require
 from .projects import find_project_for
 from .questions import WITH_RELEASES, AskedQuestion, State, list_questions, question_from_row, redact_person
 from .store import Archive, format_now
@@ -173,7 +173,7 @@ class Releases:
         self._archive = archive
 
     def get(self, who: Principal, id: str) -> Answer:
-        """Return a release by its identifier.
+        """Return a released answer by its identifier, if the caller may see it.
 
         Args:
             who: The caller.
@@ -193,8 +193,12 @@ class Releases:
         return answer
 
     def is_drawn(self, id: str) -> bool:
-        """Return True if no picture of this identifier waits to be drawn: it is stored, or no answer has the
-        identifier."""
+        """Return True if the picture of an answer is stored, or no answer has this identifier: there is no need to wait
+        for it.
+
+        Args:
+            id: Identifier of the question and its answer.
+        """
         query = select(RELEASES.c.id).where(RELEASES.c.id == id, RELEASES.c.svg == "")
         return self._archive.read_snapshot(lambda connection: connection.execute(query).first()) is None
 
@@ -307,7 +311,9 @@ def _may_see(who: Principal, asked: AskedQuestion) -> bool:
         who: The caller.
         asked: Question of the release.
     """
-    return may(who, Right.SEE_RELEASES, asked.subject) or (asked.is_published and may(who, Right.SEE_PUBLISHED))
+    return has_right(who, Right.SEE_RELEASES, asked.subject) or (
+        asked.is_published and has_right(who, Right.SEE_PUBLISHED)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -518,5 +524,5 @@ def _redact_owner(who: Principal, model: StoredModel, subject: Subject) -> Store
 
 
 def _model_from_row(row: Row[Any]) -> StoredModel:
-    """Return the stored model that a database row holds."""
+    """Return the stored model that a database row holds, with its name, digest, author and JSON."""
     return StoredModel(row.digest, row.name, row.person, row.made_at, row.model)

@@ -88,7 +88,7 @@ class Remote:
         self.close()
 
     def close(self) -> None:
-        """Close the HTTP connection to the server."""
+        """Close the HTTP connection to the verification server."""
         self._channel.close()
 
     @property
@@ -201,7 +201,7 @@ class Remote:
         return result_from_json(self.export(release, "json").decode())
 
     def export(self, release: str, ending: str) -> bytes:
-        """Return a release as the bytes of a file.
+        """Download a release from the server as a file: return its bytes.
 
         Args:
             release: Id of the release.
@@ -251,7 +251,7 @@ class Remote:
         )
 
     def _find_only_project(self) -> str:
-        """Return the name of the token's only project.
+        """Return the name of the project to ask for, if the token's person has exactly one.
 
         Raises:
             InvalidArgument: The token has several projects or none.
@@ -308,7 +308,7 @@ def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
 
 
 def _parse_loss(amount: str, build: Any) -> PrivacyLoss:
-    """Parse an amount of budget.
+    """Parse an amount of budget from the server as a privacy loss.
 
     Args:
         amount: The amount in digits, at least 0.

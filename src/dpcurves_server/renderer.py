@@ -113,7 +113,11 @@ class Drawing:
 
 
 def collect_sketch_inputs(question_plan: QuestionPlan) -> DrawingInputs:
-    """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public."""
+    """Return what a sketch is drawn from, as plain objects: question, loss, plan and schema, which are public.
+
+    Args:
+        question_plan: Plan of the question, with its data set.
+    """
     dataset = question_plan.dataset
     account = question_plan.dataset.account
     return {
@@ -127,7 +131,11 @@ def collect_sketch_inputs(question_plan: QuestionPlan) -> DrawingInputs:
 
 
 def collect_comparison_inputs(release: Answer) -> DrawingInputs:
-    """Return the inputs of a comparison with a synthetic table: released numbers only."""
+    """Return what the comparison of a release with a synthetic table is drawn from: released numbers only.
+
+    Args:
+        release: Answer of a question, to be compared.
+    """
     return {"draw": BESIDE, "question": dict(release.asked_question.question), "curve": release.json}
 
 
@@ -165,7 +173,7 @@ def is_comparable(release: Answer) -> bool:
 
 
 def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
-    """Draw a sketch, a comparison or a file.
+    """Draw a sketch, a comparison or a file of released results, in the drawing process.
 
     Args:
         inputs: From `collect_sketch_inputs` or `collect_comparison_inputs`.
@@ -208,7 +216,7 @@ def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
 
     Args:
         curve: The result.
-        axes: Its plot.
+        axes: Plot of the result.
         form: Suffix of the file, without the point.
     """
     if form == "html":
@@ -227,7 +235,8 @@ SKETCH_KEY = b"public key of the noise in sketches"
 def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
     """Draw the question's answer on a public table, with noise of the planned scale from a public key.
 
-    With a typed share of rows, that share of the table's rows passes the filter, chosen without regard to values.
+    If the form states the share of rows that pass the filter, this share of the table's rows passes, chosen without
+    regard to values.
 
     Formal guarantees: none is needed, because the table is public. The picture is marked as one of made-up data.
 
@@ -268,7 +277,7 @@ def _render_sketch(question: Any, curve: Any, cells: int) -> str:
 
     Args:
         question: The question.
-        curve: Its result on made-up data.
+        curve: Result of the question on made-up data.
         cells: Number of cells of the grid.
     """
     if not isinstance(curve, IntervalResult):
@@ -344,14 +353,15 @@ def _build_trial_table(inputs: DrawingInputs, table: Any | None) -> Any:
 
 
 def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
-    """Return the table with a column that is 1 for a share of its rows, evenly spread, and the condition that it is.
+    """Add a column that marks a given share of a table's rows, evenly spread; return the table and a filter on the
+    column.
 
     Args:
         trial: Table of pyarrow.
         share: Share of the rows that pass, 0 to 1.
 
     Returns:
-        Table with the column, and the condition as an expression.
+        Table with a column of 1 and 0, and an expression that is true where the column is 1.
     """
     name = PASSES
     while name in trial.column_names:
@@ -483,7 +493,7 @@ class Renderer:
             self._last.pop(person, None)
 
     def _warm_up(self) -> None:
-        """Start the drawing process, after any drawing in progress."""
+        """Start the drawing process in advance, once a drawing in progress is done."""
         with self._turn:
             self._child.ensure_running()
 

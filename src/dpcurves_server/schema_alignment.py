@@ -37,7 +37,7 @@ USUAL_LABELS = (0, 1)
 
 
 def align_with_schema(question: Any, dataset: str, columns: Sequence[Declared]) -> Any:
-    """Return a question completed from the schema.
+    """Complete a question from the public schema: unlisted categories, types of labels, and the second class of two.
 
     Columns without listed categories get the declared ones, labels get their declared type, and a column of two classes
     gets its second class.

@@ -209,7 +209,7 @@ class SyntheticTables:
             raise InvalidArgument("synthetic", rule)
 
         def insert_table(connection: Connection) -> None:
-            """Store the proposal in place of the earlier one.
+            """Store the proposed synthetic table in place of an earlier proposal.
 
             Args:
                 connection: Connection in the write transaction.
@@ -267,7 +267,7 @@ class SyntheticTables:
             """
             row = _find_proposed(connection, dataset.name, dataset.version)
             if row is None or _short_digest(row.packed) != digest:
-                raise ProtocolError("synthetic", "another table is proposed by now; look at the page again", 409)
+                raise ProtocolError("synthetic", "another table was proposed in the meantime; reload the page", 409)
             if row.person == who.name:
                 raise ProtocolError(
                     "synthetic", "the person who proposed it cannot confirm it; ask another steward or an auditor", 403

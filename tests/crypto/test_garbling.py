@@ -132,7 +132,7 @@ def test_an_offset_is_odd_new_and_needed_so() -> None:
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        ("cut", "must have a multiple of 32 bytes; the message was cut off"),
+        ("cut", "must have a multiple of 32 bytes, but the message was cut off; start the session again"),
         (
             "less",
             "must be as many as the circuit's AND gates, but fewer were sent; run the same circuit at both parties",

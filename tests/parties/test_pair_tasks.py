@@ -15,7 +15,7 @@ from dpcurves.conversation import UnsupportedQuery
 from dpcurves_parties.pairs import OwnChoice, PairTask, Permutations, Trust, WithoutRepetition
 from dpcurves_parties.pairs.mechanisms import KERNELS, NoisePlacement, Unsigned
 from dpcurves_parties.pairs.queries import commit_to_seed
-from dpcurves_parties.pairs.task import read_seed, read_values, statement, write_seed
+from dpcurves_parties.pairs.task import describe_guarantee, read_seed, read_values, write_seed
 from dpcurves_parties.serving.identity import Identity, Server
 from dpcurves_parties.serving.task_document import Role, Ticket, create_task
 
@@ -58,7 +58,7 @@ def test_people_agree_on_the_document_and_meet_once_the_seed_is_shown(servers: t
     assert (agreed.max_meetings, agreed.value_count, agreed.task_hash) == (2, 2, task.terms.task_hash)
     with pytest.raises(ValueError, match="^seed: must match the published commitment"):
         task.build_agreement(SEED[::-1])
-    assert any("even if the partner and the aggregator collude" in line for line in statement(task))
+    assert any("even if the partner and the aggregator collude" in line for line in describe_guarantee(task))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_filter_of_a_task_is_evaluated_by_owners_and_public(servers: tuple[Ser
     again = PairTask.from_json(task.to_json())
     assert (again, again.where) == (task, "sex = 'F' AND rooms > 1")
     assert (task.hash == unfiltered.hash, "where" in unfiltered.to_json()) == (False, False)
-    assert any("of people who both meet sex = 'F' AND rooms > 1" in line for line in statement(task))
+    assert any("of people who both meet sex = 'F' AND rooms > 1" in line for line in describe_guarantee(task))
     assert task.encoding.size == 1
     table = {"rooms": [1.0, 2.0, np.nan, 9.0], "cleanliness": [0, 7, 1, 1000], "sex": ["F", "F", "F", "M"]}
     assert read_values(task, table).tolist() == [[0, 0, 0], [2, 7, 1], [0, 0, 0], [0, 0, 0]]

@@ -157,7 +157,7 @@ def test_what_does_not_prove_who_somebody_is_is_refused_in_one_line(gates: Gates
 
 
 def test_a_state_that_is_none_or_anothers_is_refused_before_the_issuer_is_asked(gates: Gates) -> None:
-    browser, other, words = gates.browser(), gates.browser(), "this sign-in began in another browser"
+    browser, other, words = gates.browser(), gates.browser(), "the sign-in began in another browser"
     gates.elsewhere.says.update(state="guessed")
     refused(gates.through(browser), words)
     gates.elsewhere.be_honest()

@@ -277,7 +277,7 @@ def test_who_has_no_share_asks_nothing_and_enters_nothing(tmp_path: Path) -> Non
     scene = made(tmp_path)
     scene.gate.projects.add_member(scene.stu, "delays", "eve")
     eve, entries = scene.principal("eve"), len(scene.gate.audit.events(MACHINE))
-    with pytest.raises(ProtocolError, match="you have no share of the budget yet"):
+    with pytest.raises(ProtocolError, match="you have no allowance in this project yet"):
         scene.gate.questions.ask(eve, "delays", HISTOGRAM, LOSS)
     assert len(scene.gate.audit.events(MACHINE)) == entries
 

@@ -129,7 +129,7 @@ def test_the_page_of_a_steward_has_the_last_entries_of_its_dataset(scene: Scene)
         project.make(scene.stu, name, "flights")
     assert [each.event.subject for each in audit.latest_events(scene.stu, 2, "flights")] == ["seats", "trips"]
     assert audit.latest_events(scene.stu, 200, "flights") == audit.events(scene.stu, dataset="flights")
-    with pytest.raises(ProtocolError, match="there is none of this name"):
+    with pytest.raises(ProtocolError, match="of this name exists"):
         audit.latest_events(scene.ann, 2, "flights")
 
 
@@ -139,7 +139,7 @@ def test_only_the_steward_of_the_dataset_does_so_and_of_what_waits(scene: Scene)
     for name in ("ann", "bob", "eve", "aud", "oda"):
         who: Principal = scene.principal(name)
         for act in (scene.gate.stewardship.withdraw, scene.gate.stewardship.retry):
-            with pytest.raises(ProtocolError, match="there is none of this name"):
+            with pytest.raises(ProtocolError, match="of this name exists"):
                 act(who, id)
     assert Worker(scene.url, "here").work_once()
     assert state(scene, id) is State.ANSWERED

@@ -430,9 +430,12 @@ REFUSED_FILES = {
     "empty.csv": (b"", "the file 'empty.csv' is empty; give a file with a header and records"),
     "book.csv": (EXCEL, "'book.csv' is an Excel file (.xlsx); export it as CSV in UTF-8"),
     "bare.csv": (b"52,2024-01-31\n61,2024-02-01\n", NO_HEADER),
-    "twice.csv": (b"age,age\n1,2\n", "each column needs a name of its own; correct the header line"),
+    "twice.csv": (b"age,age\n1,2\n", "two columns have the same name; give them different names in the header line"),
     "a.duckdb": (SQLITE, "'a.duckdb' is no DuckDB database, or another program has it open; close it there"),
-    "what?.csv": (b"age\n", "the ledger stands beside the table: rename the path, without ? and control signs"),
+    "what?.csv": (
+        b"age\n",
+        "must be a path without ? and control characters, because the ledger is a file beside the table; rename it",
+    ),
 }
 
 
@@ -454,7 +457,7 @@ def test_a_folder_that_accepts_no_file_is_refused_in_one_line(tmp_path: Path, mo
 
     monkeypatch.setattr("dpcurves_server.local_table.os.open", refuse)
     with pytest.raises(
-        ValueError, match=r"^data: the ledger stands beside .* 'people.csv' accepts no file .* copy the"
+        ValueError, match=r"^data: the ledger is a file beside .* 'people.csv' accepts no file .* copy the"
     ):
         LedgerLock(table)
 

@@ -88,7 +88,7 @@ def mortal(arguments: Sequence[str], log: str, environment: Mapping[str, str]) -
     from dpcurves_parties.shares.function_shares import make_answer_share
 
     setattr(aggregation, "make_answer_share", dying("masked", make_answer_share, Path(f"{log}.dies")))  # noqa: B010
-    for name in ("attempt", "freeze", "decide"):
+    for name in ("begin_attempt", "freeze", "decide"):
         setattr(Store, name, dying(name, getattr(Store, name), Path(f"{log}.dies")))
     command(arguments, log, environment)
 

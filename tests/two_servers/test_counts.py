@@ -116,7 +116,7 @@ def spent(pair: Federation, task: Task) -> list[str]:
 def test_one_charge_answers_every_question_that_counts_can_answer(pair: Federation) -> None:
     task = pair.tasks["cells"]
     first, second = pair.analyst(task), pair.analyst(task, party=1)
-    with pytest.raises(UnsupportedQuery, match=r"^question: the task counts all cells at once: ask for whole curves"):
+    with pytest.raises(UnsupportedQuery, match=r"^question: the task counts all cells at once; ask for whole curves"):
         first.ask(dp.CdfQuestion("x", GRID, edges=(3,)))
     for other in (
         dp.CdfQuestion("y", GRID),

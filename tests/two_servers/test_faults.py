@@ -398,10 +398,10 @@ LINES = {
         "peer: the other server dropped other reports in the check, and nothing is "
         "answered; ask both operators whether a store was restored"
     ),
-    "no half": "server 1: the answer share is missing or was changed; ask again",
-    "open half": "server 1: the answer share is missing or was changed; ask again",
-    "torn half": "server 1: the answer share is missing or was changed; ask again",
-    "old half": "server 1: the answer share is missing or was changed; ask again",
+    "no half": "server 1: the encrypted answer share is missing or was changed; ask again",
+    "open half": "server 1: the encrypted answer share is missing or was changed; ask again",
+    "torn half": "server 1: the encrypted answer share is missing or was changed; ask again",
+    "old half": "server 1: the encrypted answer share is missing or was changed; ask again",
 }
 
 
@@ -501,7 +501,7 @@ def test_a_server_that_is_killed_at_any_step_of_closing_leaves_the_task_open_or_
     assert pair.spent(task) == ["10", "10"]
 
 
-BEFORE = (0, "after attempt"), (1, "after freeze"), (0, "before decide")
+BEFORE = (0, "after begin_attempt"), (1, "after freeze"), (0, "before decide")
 """What is done before it is written down which reports count, and by whom."""
 
 
@@ -512,7 +512,7 @@ def test_what_is_replayed_to_an_analyst_is_refused(pair: Watched, tmp_path: Path
         order(pair.orders["spy"], do=do, at="answers")
         asking = pair.typed("ask", "cdf", *pair.about(task, "analyst-1"), "--cut-points", "0.1,0.5,0.9,1")
         asking.join(LONG)
-        line = "server 0: the answer share is missing or was changed; ask again"
+        line = "server 0: the encrypted answer share is missing or was changed; ask again"
         line = line if do == "old halves" else LINES[do].replace("peer", "server")
         assert (asking.exitcode != 0, pair.said()) == (True, [f"dpcurves: {line}"])
     order(pair.orders["spy"], do="other task", at=task.hash)
@@ -636,7 +636,8 @@ def test_reports_that_fail_between_checked_edges_are_counted_elsewhere_and_end_a
     assert analyst.dropped == 0
     for party in (0, 1):
         with pytest.raises(
-            ProtocolError, match="^thresholds: some reports fail the check at these edges, and none is dropped any more"
+            ProtocolError,
+            match="^thresholds: some reports fail the check at these edges, and reports cannot be dropped",
         ):
             pair.analyst(task, party).ask(CdfQuestion("x", GRID, edges=(3,)))
         assert pair.analyst(task, party).ask(CdfQuestion("x", GRID, edges=(4,)))

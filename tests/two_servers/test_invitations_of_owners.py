@@ -79,7 +79,7 @@ def test_whoever_has_all_tickets_can_not_contribute_for_an_owner_who_has_enrolle
     founder = Ticket.load(pair.folder / "founder" / "owner-1", Role.OWNER)
     path = f"/tasks/{task.hash}"
     for party in (0, 1):  # an invitation sends nothing
-        with pytest.raises(ProtocolError, match="^ticket: must be that of an owner who has enrolled"):
+        with pytest.raises(ProtocolError, match="^ticket: must be the ticket of an owner who has enrolled"):
             pair.channel(party).post(f"{path}/reports", batch(task, party), founder.derive_bearer_token(party))
     assert contributed(pair, 1, table) == (0, "sent: 60 reports, 60 of them new to the servers\n")
     assert contributed(pair, 1, table) == (0, "sent: 60 reports, 0 of them new to the servers\n")
@@ -88,7 +88,7 @@ def test_whoever_has_all_tickets_can_not_contribute_for_an_owner_who_has_enrolle
     for party in (0, 1):
         channel = pair.channel(party)
         for shown in (founder.derive_bearer_token(party), own.derive_bearer_token(1 - party), ""):
-            with pytest.raises(ProtocolError, match="^ticket: must be that of an owner who has enrolled"):
+            with pytest.raises(ProtocolError, match="^ticket: must be the ticket of an owner who has enrolled"):
                 channel.post(f"{path}/reports", batch(task, party), shown)
         with pytest.raises(ProtocolError, match="^ticket: this invitation was used before"):
             channel.post(f"{path}/enrol", json.dumps({"token": "ab" * 32}).encode(), founder.derive_bearer_token(party))

@@ -117,7 +117,9 @@ def test_a_blob_that_is_damaged_or_gone_ends_in_one_line(tmp_path: Path) -> None
     content[5] ^= 1
     file.write_bytes(content)
     for _ in range(2):
-        with pytest.raises(ProtocolError, match="^store: a share in the jobs was damaged or is missing") as refused:
+        with pytest.raises(
+            ProtocolError, match="^store: a file of shares for the workers is damaged or missing"
+        ) as refused:
             held.sum_prefix_shares([1])
         assert refused.value.status == 500
         file.unlink(missing_ok=True)

@@ -169,7 +169,7 @@ def test_before_a_task_is_closed_there_are_no_answers_and_after_it_no_reports(pa
         post(pair, pair.tasks["open"], message)
     with pytest.raises(ProtocolError, match=r"^reports: the task is closed and accepts no more"):
         pair.contribute(pair.tasks["counted"], values(seed=2), owner=2)
-    with pytest.raises(ProtocolError, match=r"^reports: none has arrived yet"):
+    with pytest.raises(ProtocolError, match=r"^reports: no report has arrived yet"):
         pair.close(pair.tasks["open"])
     assert spent(pair, pair.tasks["open"], 0) == "0"
     assert pair.close(pair.tasks["counted"], party=1) == pair.close(pair.tasks["counted"])
@@ -198,7 +198,7 @@ def test_the_commands_contribute_close_and_ask(pair: Federation, tmp_path: Path)
     for arguments, words in (
         (["ask", "cdf", *document, owner, "--cut-points", "1"], "ticket: must be the ticket of an analyst"),
         (["ask", "roc", *document, analyst], "ask a task made with --label"),
-        (["ask", "cdf", *document, analyst], "ask at some of them, or for quantiles"),
+        (["ask", "cdf", *document, analyst], "ask for counts at some edges, or for quantiles"),
         (
             ["ask", "cdf", *document, analyst, "--cut-points", "1", "--points", "2"],
             "points: --cut-points and --points both name edges",
@@ -365,9 +365,9 @@ def batch(pair: Federation, party: int = 0) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "line"),
     [
-        (lambda good: good[:-1], "the batch is cut off, or something follows it"),
+        (lambda good: good[:-1], "the batch is cut off, or bytes follow it"),
         (lambda good: good[:20], "the batch is cut off"),
-        (lambda good: good + b"x", "the batch is cut off, or something follows it"),
+        (lambda good: good + b"x", "the batch is cut off, or bytes follow it"),
         (lambda good: flipped(good, 0), "the message is not a batch of format 2"),
         (lambda good: flipped(good, 4), "the message is not a batch of format 2"),
         (lambda good: good[:6] + bytes([2]) + good[7:], "the message is not a batch of format 2"),
@@ -722,7 +722,10 @@ def test_an_analyst_reads_two_halves_of_one_set_for_this_very_question(
     monkeypatch.setattr(SealedQuestion, "create", kept)
     assert answer(lambda inquiry, halves: halves) == expected
     assert answer(lie()) == expected
-    other, none = "servers: the answer shares are of different report sets", "the answer share is missing or was"
+    other, none = (
+        "servers: the answer shares are of different report sets",
+        "the encrypted answer share is missing or was",
+    )
     wrong: list[tuple[Callable[[SealedQuestion, list[str]], object], str]] = [
         (lie(report_set="0" * 64), other), (lie(reports=199), other), (lie(commitments=("0" * 64, "1" * 64)), other),
         (lie(dropped_count=1), other), (lie(reports=-1), "server 1: the answer share does not have the agreed form"),
@@ -769,7 +772,7 @@ def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(
     words = [inquiry.answer_keys[0].nonce, "0" * 32]
     for half in json.loads(passed[-1])["halves"]:
         for party, word in product((0, 1), words):
-            with pytest.raises(ProtocolError, match="the answer share is missing or was changed"):
+            with pytest.raises(ProtocolError, match="the encrypted answer share is missing or was changed"):
                 AnswerKey(inquiry.question, inquiry.answer_keys[0].key, word).open_answer_share(party, half, own)
 
 
@@ -809,7 +812,7 @@ def test_a_server_that_puts_its_own_reply_key_in_place_is_refused_by_the_other_o
     # The analyst's own letter is good, and brings a half that the server's key does not open.
     told = other.post(path, inquiry.question.to_json(**of_set(pair, task), letter=question["letter"]))
     assert len(half_in(inquiry, told)) == len(AT)
-    with pytest.raises(ProtocolError, match="^server 0: the answer share is missing or was changed"):
+    with pytest.raises(ProtocolError, match="^server 0: the encrypted answer share is missing or was changed"):
         inquiry.answer_keys[0].open_answer_share(0, json.loads(told)["half"], own)
 
 

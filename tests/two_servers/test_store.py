@@ -68,7 +68,7 @@ def asked_of(store: Store, work: Callable[[Store], object]) -> list[sql.Executab
         lambda store: store.add_reports(TASK, 7, offer(1, REPORT)),
         lambda store: store.cancel_attempt(TASK, "1"),
         lambda store: store.freeze(TASK, "1"),
-        lambda store: store.thaw(TASK, "1"),
+        lambda store: store.unfreeze(TASK, "1"),
         lambda store: store.decide(TASK, lambda rising, stored: decided("1", 0)),
         lambda store: store.record_dropped(TASK, bytes(1)),
     ],
@@ -147,26 +147,26 @@ def test_a_report_is_kept_until_the_task_is_frozen_and_again_once_it_thaws(store
     for attempt in ("1", "2"):
         store.freeze(TASK, attempt)
         assert store.read_status(TASK) == TaskStatus(TaskState.FROZEN, 1, attempt=attempt)
-    store.thaw(TASK, "1")
+    store.unfreeze(TASK, "1")
     assert store.read_status(TASK) == TaskStatus(TaskState.FROZEN, 1, attempt="2")
     with pytest.raises(TaskFrozen, match=r"^reports: the task is being closed; send again in a"):
         store.add_reports(TASK, 7, offer(1, REPORT))
-    store.thaw(TASK, "2")
+    store.unfreeze(TASK, "2")
     assert store.add_reports(TASK, 7, offer(1, REPORT._replace(id=b"j" * 16))) == 1
 
 
 def test_nothing_is_decided_under_an_attempt_that_was_given_up(store: Store) -> None:
-    with pytest.raises(ProtocolError, match=r"^reports: none has arrived yet"):
-        store.attempt(TASK, "1")
+    with pytest.raises(ProtocolError, match=r"^reports: no report has arrived yet"):
+        store.begin_attempt(TASK, "1")
     store.add_reports(TASK, 7, offer(1, REPORT))
-    store.attempt(TASK, "1")
+    store.begin_attempt(TASK, "1")
     assert (store.cancel_attempt(TASK, "2"), store.read_status(TASK).attempt) == (TaskState.OPEN, "1")
     assert (store.cancel_attempt(TASK, "1"), store.read_status(TASK).attempt) == (TaskState.OPEN, None)
     with pytest.raises(
         ProtocolError, match=r"^task: the attempt to close was cancelled by a later one; run dpcurves task close again"
     ):
         store.decide(TASK, lambda rising, stored: decided("1", 1), "1")
-    store.attempt(TASK, "3")
+    store.begin_attempt(TASK, "3")
     store.decide(TASK, lambda rising, stored: decided("1", stored), "3")
     assert store.cancel_attempt(TASK, "3") is TaskState.CLOSED
 

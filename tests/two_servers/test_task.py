@@ -103,7 +103,7 @@ def test_counts_below_a_public_list_of_edges_are_proved() -> None:
         with pytest.raises(ValueError, match=r"^proved_at: must be (rising thresholds|at most 64 thresholds)"):
             replace(PROVED, proved_at=wrong)
     for task in (replace(LABELLED, count_kind=None), replace(PLAIN, proof_key_hashes=("22" * 32,))):
-        with pytest.raises(ValueError, match="^proved_at: is for tasks that count below thresholds"):
+        with pytest.raises(ValueError, match="^proved_at: applies to tasks that count below thresholds"):
             replace(task, proved_at=(5, task.slots))
 
 

@@ -23,7 +23,7 @@ from dpcurves_parties.serving.two_servers.store import Offer, Store, StoredRepor
 from dpcurves_parties.shares import ProtocolError
 
 HELD = "a" * 64, "b" * 64
-WRITES = "attempt", "decide", "freeze"
+WRITES = "begin_attempt", "decide", "freeze"
 Step = Callable[[str], object]
 
 
@@ -80,7 +80,9 @@ class Two:
         self.step(f"before {what} reaches {party}")
         other = self.servers[party]
         answer: bytes = (
-            other.lead() if what == "close" else getattr(other, {"listed": "list_parts"}.get(what, what))(message)
+            other.close_as_leader()
+            if what == "close"
+            else getattr(other, {"listed": "list_parts", "outcome": "describe_attempt"}.get(what, what))(message)
         )
         self.step(f"after {what} reached {party}")
         return answer
@@ -137,8 +139,8 @@ def steps(stores: Sequence[Stepped]) -> list[str]:
 
 def test_all_steps_are_known(stores: Sequence[Stepped]) -> None:
     assert [step for step in steps(stores) if step.startswith("after")] == [
-        "after attempt at 0", "after freeze at 1", "after prepare reached 1", "after decide at 0", "after decide at 1",
-        "after commit reached 1", "after close reached 0",
+        "after begin_attempt at 0", "after freeze at 1", "after prepare reached 1", "after decide at 0",
+        "after decide at 1", "after commit reached 1", "after close reached 0",
     ]  # fmt: skip
     assert len(steps(stores)) == 14
 
@@ -259,13 +261,13 @@ def test_who_is_not_to_be_asked_or_hears_what_is_no_message_refuses(stores: Sequ
     two.upload(1)
     first, second = two.servers
     asked: list[tuple[Callable[[], object], str]] = [
-        (second.lead, "server 0"), (lambda: second.outcome(b"{}"), "server 0"),
+        (second.close_as_leader, "server 0"), (lambda: second.describe_attempt(b"{}"), "server 0"),
         (lambda: first.prepare(b"{}"), "server 1"), (lambda: first.commit(b""), "server 1"),
     ]  # fmt: skip
     for ask, whom in asked:
         with pytest.raises(ProtocolError, match=f"^peer: only {whom} answers this request, and this is server"):
             ask()
-    for work in (first.outcome, second.prepare):
+    for work in (first.describe_attempt, second.prepare):
         for message in (b"", b"[]", b"{}", b'{"attempt": 1}'):
             with pytest.raises(
                 ProtocolError, match=r"^peer: (the message is cut off|the answer does not have the agreed form)"

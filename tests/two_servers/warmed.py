@@ -19,4 +19,4 @@ __all__ = ["dpcurves"]
 
 compile_loops()
 for kind in (TreeEncoding, CheckedTreeEncoding):
-    kind(1000, select_engine(b"task of the tests")).warm()
+    kind(1000, select_engine(b"task of the tests")).warm_up()

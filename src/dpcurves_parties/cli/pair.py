@@ -64,7 +64,7 @@ class ServerOptions:
         """Return the number of the server that --party names, 0 or 1.
 
         Raises:
-            Misuse: the text is another one.
+            Misuse: --party is neither 0 nor 1.
         """
         if self.party not in ("0", "1"):
             raise Misuse("party", f"must be 0 or 1, got {self.party!r}")
@@ -79,7 +79,12 @@ class RenamedColumns:
     label: str | None = options.optional("NAME", "Name of the task's column of labels in DATA, if it differs.")
 
     def rename_axes(self, task: Task) -> tuple[Axis | Categories, ...]:
-        """Return the axes of the task, with the column names of the table, also in its filter."""
+        """Return the task's axes under the column names of the owner's table, in which their filters are renamed as
+        well.
+
+        Args:
+            task: The task.
+        """
         from dpcurves.expressions import rename_columns
 
         matches = self._match_names(task)
@@ -117,7 +122,8 @@ class EarlierRecords:
     )
 
     def parse_earlier(self) -> EarlierPolicy:
-        """Return what --on-conflict says: which records count if others were sent with the same ticket before.
+        """Return the policy that --on-conflict names: which records count if others were sent with the same ticket
+        before.
 
         Raises:
             Misuse: the word is neither ``keep`` nor ``replace``.
@@ -337,8 +343,13 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
 
 
 def _ask_servers(task: PairTask, bearer: Bearer) -> UStatistic:
-    """Return the mean over pairs from the relay server or from both servers, by the task's trust model; notes are not
-    warned of.
+    """Ask for the mean of a kernel over pairs: the relay server for a task of people, else both servers.
+
+    Notes on the result raise no warnings here; the command prints them.
+
+    Args:
+        task: Task of pairs, whose trust model decides who is asked.
+        bearer: Options with the analyst's ticket and the timeout.
     """
     from ..pairs import Trust
     from ..pairs.service import ask_pairs, ask_people
@@ -400,7 +411,7 @@ class TaskServers:
     )
 
     def read_task(self, output: Output) -> Task:
-        """Return the task in the task document.
+        """Read the task document that --task names, and refuse output files that would overwrite it or the ticket.
 
         Args:
             output: Where the answer goes.
@@ -472,7 +483,11 @@ class TaskTerms:
 
 
 def create_ask_commands(questions: Mapping[str, Command]) -> dict[str, Command]:
-    """Return a command `ask NAME` for each question of one curator that counts of two servers can answer, by name."""
+    """Return a command `ask NAME` for each question of one curator that counts of two servers can answer, by name.
+
+    Args:
+        questions: Commands of the questions for a single table, by name.
+    """
     return {name: _create_ask_command(name, command) for name, command in _select_count_questions(questions)}
 
 
@@ -481,12 +496,19 @@ def find_declared_options(questions: Mapping[str, Command]) -> dict[str, frozens
 
     A question about several columns keeps the options it has for a file, except for the filter; a task that does not
     count its table refuses it.
+
+    Args:
+        questions: Commands of the questions for a single table, by name.
     """
     return {name: _list_declared_options(command) for name, command in _select_count_questions(questions)}
 
 
 def _list_declared_options(command: Command) -> frozenset[str]:
-    """Return the options of a question that the task document sets."""
+    """Return the names of a question's options that the task document sets, so that its command leaves them out.
+
+    Args:
+        command: Command of the question for a single table.
+    """
     return SAID if _has_one_grid(command) else frozenset({"where"})
 
 
@@ -500,7 +522,11 @@ def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str,
 
 
 def _has_one_grid(command: Command) -> bool:
-    """Return True if a question counts cells of one column of numbers, whose grid the task declares."""
+    """Return True if a question counts cells of one column of numbers, whose grid the task declares.
+
+    Args:
+        command: Command of the question for a single table.
+    """
     groups = options.groups_of(command)
     along = any(issubclass(group, options.CellOptions) for group in groups.values())
     return along and not options.names_of(groups.values()) & SECOND
@@ -509,6 +535,10 @@ def _has_one_grid(command: Command) -> bool:
 def _create_ask_command(name: str, command: Command) -> Command:
     """Return the command of a question to two servers: its options are the question's without those that the task
     declares.
+
+    Args:
+        name: Name of the question, such as ``cdf``.
+        command: Command of the question for a single table.
     """
     question_groups = {
         group_name: group for group_name, group in options.groups_of(command).items() if group not in (Terms, Output)
@@ -516,9 +546,9 @@ def _create_ask_command(name: str, command: Command) -> Command:
     has_one_grid = _has_one_grid(command)
 
     def ask_question(servers: TaskServers, output: Output, **groups: Any) -> None:
-        """Ask two servers the question, and print or write the answer as `output` says.
+        """Ask two servers the question that the command is named after, and print or write the answer.
 
-        The text is replaced below by the help text of the command.
+        The command's help text replaces this text.
 
         Args:
             servers: Options that name the task, the ticket and the server that is asked.
@@ -544,7 +574,14 @@ def _create_ask_command(name: str, command: Command) -> Command:
 
 
 def _help_text(name: str, doc: str, remaining: frozenset[str]) -> str:
-    """Return the help text: the question's first sentence, and its example with the remaining options."""
+    """Return the help text of a question to two servers: its first sentence, and its example with the remaining
+    options.
+
+    Args:
+        name: Name of the question's command.
+        doc: Help text of the command for a single table.
+        remaining: Options that the task document does not set.
+    """
     sentence, *_, example = doc.split("\n\n")
     option_texts = (
         f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in remaining

@@ -164,7 +164,7 @@ class Bearer:
 
     @property
     def timeout_seconds(self) -> float:
-        """Timeout of each answer, in seconds.
+        """Seconds to wait for each answer of a server, from --timeout.
 
         Raises:
             Misuse: --timeout is not a positive integer.
@@ -215,7 +215,13 @@ def take_part(task: PairTask, source: SourceOptions, bearer: Bearer, meeting: Me
 
 
 def _poll_meetings(participant: Participant, values: Sequence[int], wait_seconds: int) -> MeetingProgress:
-    """Return a person's progress after at most `wait_seconds`, or once all pairs are done."""
+    """Poll the relay server until all of a person's pairs are done, or for at most `wait_seconds`; return the progress.
+
+    Args:
+        participant: The person who takes part.
+        values: SECRET. The person's values, in the order of the kernel's columns.
+        wait_seconds: Seconds to wait at most.
+    """
     from time import monotonic, sleep
 
     # 0.2: seconds before the second poll of the mailbox; each pause is 1.5 times the one before, up to 5
@@ -272,7 +278,11 @@ def serve(server: RelayServer, listen: str | None) -> None:
 
 
 def close(task: PairTask, bearer: Bearer) -> None:
-    """Close the task: send the server the seed that is stored beside the coordinator's ticket."""
+    """Close the task: send the server the seed that is stored beside the coordinator's ticket.
+
+    Args:
+        bearer: Options with the coordinator's ticket and the timeout.
+    """
     from ..pairs import read_seed
     from ..pairs.meetings import reveal_seed
     from ..serving.task_document import Role, Ticket
@@ -338,8 +348,13 @@ class PairOptions:
         return tuple(zip(names, sizes, strict=True))
 
     def create_draft(self, price: LossOptions, parties: Parties, commitment: str, where: str) -> PairTask:
-        """Return the task of pairs without tokens, which tickets add later; `commitment` is the hash of the seed of the
-        pairs, and `where` the condition that people must meet.
+        """Return the task of pairs without tokens, which tickets add later.
+
+        Args:
+            price: Option of the privacy loss.
+            parties: Options of the participants.
+            commitment: Hash of the seed of the pairs.
+            where: Condition that people must meet; empty: none.
 
         Raises:
             Misuse: a required option is missing or invalid.
@@ -379,7 +394,7 @@ def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Par
     from secrets import token_bytes
 
     from ..pairs.queries import commit_to_seed
-    from ..pairs.task import COMMITTED_SEED_SIZE, statement, write_seed
+    from ..pairs.task import COMMITTED_SEED_SIZE, describe_guarantee, write_seed
 
     if parties.check != "nobody":
         raise Misuse("check", "applies to counts; leave it out, because values of pairs cannot be checked")
@@ -390,7 +405,7 @@ def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Par
     task = parties.create_task(draft, min_owners=2)
     seed_file = write_seed(Path(parties.tickets) / "coordinator-1", seed)
     files = f"written: {parties.out}, tickets in {parties.tickets}, and the seed of pairs, secret until closing:"
-    print_to_console(make_console(), *statement(task), f"{files} {seed_file}")
+    print_to_console(make_console(), *describe_guarantee(task), f"{files} {seed_file}")
 
 
 LEGEND = """\
@@ -434,7 +449,8 @@ class PairPlanOptions:
         """Return the public variance components of the kernel, if given: given one person, and in total.
 
         Raises:
-            Misuse: they are not two numbers, the second at least twice the first, which is not negative.
+            Misuse: the option does not hold two numbers of which the first is not negative and the second is at least
+                twice the first.
         """
         from ..pairs.statistics import Zetas
 
@@ -457,8 +473,8 @@ class PairPlanOptions:
 
 
 def plan(pairs: PairPlanOptions, price: LossOptions) -> None:
-    """Error of a mean over pairs of people, if people answer in pairs, and if two servers compute it from secret
-    shares.
+    """Compare the errors of a mean over pairs of people: if people answer in pairs, and if two servers compute the
+    mean.
 
     Example: dpcurves plan pairs --kernel auc --people 100000 --pairs 1,2,4 --epsilon 1
     """

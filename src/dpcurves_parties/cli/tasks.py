@@ -50,7 +50,8 @@ def suggest(
 
 
 def propose_grid(low: float, high: float, central_range: tuple[float, float], cells: int) -> str:
-    """Return the grid as the option --grid takes it.
+    """Return a grid around a sample's values as text for the option --grid, with round ends and the given number of
+    cells.
 
     Args:
         low: Smallest value of the sample.
@@ -79,6 +80,10 @@ def propose_grid(low: float, high: float, central_range: tuple[float, float], ce
 
 def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[float, float]]:
     """Return the smallest and the largest value of a public sample, and its central range.
+
+    Args:
+        sample: Path of the sample.
+        column: Name of the column.
 
     Returns:
         Smallest value, largest value, and (low, high) of the range without 5 % of the values on either side.
@@ -151,7 +156,7 @@ class CountedColumn:
     )
 
     def require_column(self) -> str:
-        """Return the name of the column.
+        """Return the name of the column that --column names; the option must be given.
 
         Raises:
             Misuse: no column was given.
@@ -412,7 +417,7 @@ def create(counts: Counts, price: options.LossOptions, pair_options: PairOptions
 
 
 def refuse_options(rule: str, group: Any, defaults: Any) -> None:
-    """Check that no option of a group was typed.
+    """Refuse options of a group that do not apply: check that none of them was typed.
 
     Args:
         rule: What the message says: why the options do not apply.
@@ -435,9 +440,9 @@ def show(document: TaskFile) -> None:
     """
     require_extra()
     if document.is_of_pairs:
-        from ..pairs.task import statement as statement_of_pairs
+        from ..pairs.task import describe_guarantee
 
-        print_to_console(make_console(), *statement_of_pairs(document.read_pair_task()))
+        print_to_console(make_console(), *describe_guarantee(document.read_pair_task()))
         return
     from ..shares.analyst import describe_task
 

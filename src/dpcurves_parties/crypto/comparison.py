@@ -89,7 +89,7 @@ def _add_leaf_sums(engine: Engine, public: PublicShare, nodes: Words, level: int
         engine: Engine that expands seeds.
         public: Correction words.
         nodes: Seeds of consecutive nodes of one level, (nodes, keys, 2).
-        level: Their level.
+        level: Level of the nodes.
         totals: Sums of the cells below the nodes, (cells, words).
     """
     ring = public.domain.ring
@@ -289,7 +289,11 @@ class _Walk:
         yield from self.visit(public, state, stop, middle, last)
 
     def _path(self, number: int) -> int:
-        """Return the path to the leaf of threshold number `number`, one bit per level."""
+        """Return the path from the root to the leaf that holds a threshold, one bit per level; 1 turns right.
+
+        Args:
+            number: Position of the threshold in the sorted list.
+        """
         return self.thresholds[number][0] >> self.domain.leaf_bits
 
     def _leaf_values(self, public: PublicShare, state: PathState, first: int, last: int) -> Iterator[tuple[int, Words]]:
@@ -491,14 +495,16 @@ class _CheckedWalk:
     engine: Engine
 
     def values(self, public: CheckedShare, root: _Node, transcript: _Transcript) -> Iterator[tuple[int, Words]]:
-        """Yield the position of each threshold, and the unsigned values (keys, words) of all keys at it.
+        """Yield each threshold's position in the list as given, and this server's shares of the cells' indicators at
+        it.
 
-        A threshold at the domain's last cell gets the weight of the root.
+        A share is an unsigned value (keys, words): the weight of the tree's nodes at or below the threshold. A
+        threshold at the domain's last cell gets the weight of the root.
 
         Args:
             public: Correction words of the keys.
             root: Root of the tree, with its seeds.
-            transcript: Receives the marks by which servers check the keys.
+            transcript: Running hash of the values that both servers compare to check the keys.
         """
         inner_count = sum(threshold + 1 < 1 << self.domain.bits for threshold, _ in self.thresholds)
         yield from self.visit(public, root, (0, inner_count), transcript)
@@ -555,7 +561,7 @@ class _CheckedWalk:
 
 
 def _expand_node(engine: Engine, public: CheckedShare, node: Node, seeds: Words) -> tuple[Words, Words, Words]:
-    """SECRET: return both children of a node.
+    """SECRET: expand a node of all keys to its two children: seeds, corrected hashes and weights.
 
     Args:
         engine: Engine that expands seeds.
@@ -601,7 +607,7 @@ class _Transcript:
     width: int = 0
 
     def add(self, words: Words) -> None:
-        """Append words (keys, n) to each key's row.
+        """Append the words of a tree node to each key's running transcript, (keys, n).
 
         A row of more than 1,024 words is replaced by its hash. Both servers do so after the same words, so digests stay
         equal.
@@ -676,7 +682,11 @@ class NodeMarkKey(NamedTuple):
 
     @classmethod
     def from_verification_key(cls, verification_key: bytes) -> NodeMarkKey:
-        """Return the mark key that both servers derive from their common verification key by HKDF-SHA256."""
+        """Return the secret key of marks (checks of keys at tree nodes), which both servers derive by HKDF-SHA256.
+
+        Args:
+            verification_key: SECRET from owners. Key that both servers share.
+        """
         stream = HKDF(SHA256(), 16 * (_MARK_BLOCKS + 1), salt=None, info=_MARKS).derive(verification_key)
         return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARK_BLOCKS, 2))
 
@@ -720,8 +730,10 @@ class NodeWalk:
     _cached_seeds: dict[Node, Words] = field(default_factory=dict)
 
     def evaluate_nodes(self, nodes: Sequence[Node]) -> NodeSums:
-        """Return, for each node, this server's share of the number of cells in its left child, and the hash of all
-        marks.
+        """Return this server's share of the number of cells in each node's left child, and a hash of all keys' marks
+        there.
+
+        Both servers compare the hashes, which shows that every key is valid at the node.
 
         Args:
             nodes: Pairs of level and index; parents come before their children.
@@ -744,7 +756,12 @@ class NodeWalk:
         return NodeSums(domain.ring.negate(sums) if party else sums, mark_array)
 
     def _find_seeds(self, node: Node, reached: dict[Node, Words]) -> Words:
-        """SECRET: return this server's seeds (keys, 2) at a node, and add all expanded nodes to `reached`."""
+        """SECRET: return this server's seeds of all keys at one node of their trees, (keys, 2).
+
+        Args:
+            node: Level and index of the node.
+            reached: Seeds by node, already computed; nodes on the way and their siblings are added.
+        """
         if node not in reached:
             level = node[0] - 1
             index = node[1] >> 1
@@ -755,12 +772,14 @@ class NodeWalk:
         return reached[node]
 
     def _evaluate_node(self, node: Node, seeds: Words) -> tuple[Words, Words]:
-        """Return the sum over all keys of the left child's unsigned weights, ``(words,)``, and the marks of all keys at
-        the node, ``(keys, 2)``.
+        """Return the sum over all keys of their weights at a node's left child, and all keys' marks at the node.
 
         Args:
             node: Level and index of the node.
             seeds: Seeds of all keys at the node, (keys, 2).
+
+        Returns:
+            Sum, ``(words,)``, and marks, ``(keys, 2)``.
         """
         public = self.keys.public
         ring = self.keys.domain.ring

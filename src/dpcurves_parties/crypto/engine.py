@@ -62,7 +62,7 @@ class TaskKeys:
 
     @classmethod
     def from_task(cls, task: bytes) -> TaskKeys:
-        """Derive the keys of a task.
+        """Derive the public AES keys of a task, by which seeds of function secret sharing are expanded.
 
         Args:
             task: Bytes that all parties share, such as a hash of the task's description.
@@ -114,7 +114,8 @@ class Engine(Protocol):
         ...
 
     def descend(self, state: PathState, public: PublicShare, start: int, stop: int, path: int) -> None:
-        """SECRET: move a state in place down the trees; add the values on the path to its values.
+        """SECRET: evaluate keys down their trees along a public path, in place, and add the values on the path to the
+        state's.
 
         Args:
             state: Seeds and values of one server.
@@ -167,7 +168,7 @@ class Engine(Protocol):
         ...
 
     def hash_messages(self, messages: Words) -> Words:
-        """Return SHA-256 of messages of 48 bytes.
+        """Return the SHA-256 digests of messages of 48 bytes, by which checked keys are verified.
 
         Args:
             messages: Messages as little-endian words, (count, 6).
@@ -252,7 +253,7 @@ def choose_side(right: Words, left_side: Words, right_side: Words) -> Words:
 def seed_correction(right: Words, left_difference: Words, right_difference: Words) -> tuple[Words, Words]:
     """Return the correction words of one level's seeds.
 
-    They make both servers' seeds equal off the path, and their control bits differ on it.
+    The corrections make both servers' seeds equal off the path to the secret cell, and their control bits differ on it.
 
     Args:
         right: Masks of all ones where the path turns right, (keys,).
@@ -449,7 +450,7 @@ class _Cipher:
         return out[: len(blocks)]
 
     def expand_blocks(self, blocks: Words) -> Words:
-        """Return ``AES(blocks) xor blocks`` as a new array."""
+        """Return ``AES(blocks) xor blocks``, the pseudorandom expansion of seeds, as a new array."""
         result = self.encrypt(np.ascontiguousarray(blocks), np.empty((len(blocks) + 1, 2), np.uint64))
         result ^= blocks
         return result
@@ -494,7 +495,9 @@ class _Step:
 
     @classmethod
     def from_ciphers(cls, ciphers: _Ciphers, ring: Ring, count: int) -> _Step:
-        """Return a step with a new buffer for `count` keys, and one block more, as OpenSSL demands.
+        """Create the engine's step, which moves keys down one tree level, with a buffer for `count` keys.
+
+        The buffer has one block more than `count`, as OpenSSL demands.
 
         Args:
             ciphers: The AES permutations of the task.
@@ -503,21 +506,21 @@ class _Step:
         """
         return cls(ciphers, ring, np.empty((count + 1, 2), np.uint64))
 
-    def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, room: Words) -> Words:
-        """SECRET: move a state one level down, into the buffer `room`; return the buffer of its old seeds, for
-        reuse.
+    def descend_level(self, state: PathState, public: PublicShare, level: int, turn: int, buffer: Words) -> Words:
+        """SECRET: move a state one level down the trees; its new seeds are written into `buffer`, and the old seeds'
+        buffer is returned for reuse.
 
         Args:
             state: Seeds and values of the keys, which are changed.
             public: Correction words.
             level: Level of the present node.
             turn: 0: to the left child; 1: to the right child.
-            room: Buffer for the new seeds.
+            buffer: Buffer for the new seeds.
         """
         seeds = state.seeds
         mask = control_mask(state.seeds)
         self._add_values(state.values, seeds, public.values[level] & mask[:, None], turn)
-        children = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, room)
+        children = (self.ciphers.right if turn else self.ciphers.left).encrypt(seeds, buffer)
         children ^= seeds
         change = widen_mask(mask, self.block[: len(seeds)])
         change &= public.seeds[level]
@@ -527,7 +530,7 @@ class _Step:
             mask &= public.turns << np.uint64(63 - level)
             children[:, 1] ^= mask
         state.seeds = children
-        return seeds.base if seeds.base is not None and seeds.base.shape == room.shape else np.empty_like(room)
+        return seeds.base if seeds.base is not None and seeds.base.shape == buffer.shape else np.empty_like(buffer)
 
     def _add_values(self, values: Words, seeds: Words, corrections: Words, turn: int) -> None:
         """SECRET: add the pseudorandom values of the entered child, and the masked corrections, to `values` in
@@ -590,7 +593,7 @@ class _CorrectionWriter:
         return first, second
 
     def write_values(self, level: int, right: Words, sign: Words, pair: Pair, owed: Words) -> Words:
-        """SECRET: write one level's corrections of values; return `owed` one level deeper.
+        """SECRET: write one level's corrections of values; return the servers' summed values one level deeper.
 
         `owed` is the sum of both servers' values on the path to the cell.
 
@@ -830,9 +833,9 @@ class FastEngine:
         return self._portable.value_blocks(seeds)
 
     def hash_messages(self, messages: Words) -> Words:
-        """Return SHA-256 of each row of words, (count, 4).
+        """Return the SHA-256 digest of each row of words, (count, 4), by the processor's instructions if it has them.
 
-        It uses the processor's SHA instructions; without them, the portable engine does the work.
+        Without SHA instructions, the portable engine does the work.
 
         Args:
             messages: Messages of shape ``(count, words)``.
@@ -853,7 +856,8 @@ class FastEngine:
     def evaluate_node(
         self, node: tuple[int, int], seeds: Words, root_weight: int, public: CheckedShare, mark_key: tuple[bytes, Words]
     ) -> tuple[int, Words]:
-        """Evaluate a node of some keys whose numbers have one word.
+        """Evaluate a tree node of all keys at once: sum the left children's weights, and compute each key's mark (its
+        check).
 
         Args:
             node: Level and number of the node.
@@ -946,5 +950,7 @@ def supported_lanes() -> int:
 
 
 def select_engine(task: bytes) -> Engine:
-    """Return the fastest engine of this machine. All engines of a task return equal bits."""
+    """Return the fastest engine of this machine that expands keys of a task. All engines of a task return equal
+    bits.
+    """
     return FastEngine.from_task(task) if supported_lanes() else PortableEngine.from_task(task)

@@ -1,9 +1,9 @@
 """Garbled circuits: wire labels, keys and engines of gates, and the machines of garbler and evaluator.
 
-A wire has two labels of 128 bits, W for 0 and ``W xor offset`` for 1. The garbler knows W, the evaluator the label of
-the value; their lowest bits are shares of the value.
+A wire has two labels of 128 bits, W for 0 (zero label) and ``W xor offset`` for 1. The garbler knows W, the evaluator
+the label of the value; their lowest bits are shares of the value.
 
-    gate     garbler, from labels of 0          evaluator, from labels of values       sent
+    gate     garbler, from zero labels          evaluator, from labels of values       sent
     XOR      left xor right                     left xor right                         nothing
     NOT      label xor offset                   label                                  nothing
     AND      half gates: `GateEngine.garble`    `GateEngine.evaluate`                  32 bytes for each instance
@@ -15,7 +15,7 @@ References: Yao 1986; Kolesnikov and Schneider 2008 (free XOR); Zahur, Rosulek a
 Wang, Weng and Yu 2020 (hash).
 
 >>> offset = np.array([5, 7], np.uint64)
->>> left, right = (np.array([words], np.uint64) for words in ((2, 3), (8, 9)))  # labels of 0, one instance
+>>> left, right = (np.array([words], np.uint64) for words in ((2, 3), (8, 9)))  # zero labels, one instance
 >>> garbler = Garbler(PortableGates(), GateKeys(bytes(16)), offset)
 >>> evaluator = Evaluator(PortableGates(), GateKeys(bytes(16)))
 >>> zero = garbler.conjunction(left, right)
@@ -73,13 +73,13 @@ def permute_bits(labels: Words) -> Bits:
     """Return the permute bits of a wire's labels, (instances,): a party's XOR shares of the wire's values.
 
     Args:
-        labels: The party's labels, (instances, 2): for the garbler the labels of 0.
+        labels: The party's labels, (instances, 2): for the garbler the zero labels.
     """
     return (labels[:, 0] & _ONE).astype(np.bool_)
 
 
 def reconstruct_bits(first: Sequence[Bits], second: Sequence[Bits]) -> list[Bits]:
-    """Reconstruct the values of wires from both parties' shares.
+    """Reconstruct the values of wires from both parties' XOR shares.
 
     Args:
         first: One party's share of each wire, an array of bits by instance.
@@ -162,11 +162,11 @@ class GateEngine(Protocol):
     """
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
-        """SECRET: return tables ``(2, instances, 2)`` and the output's labels of 0, from the inputs' labels of 0.
+        """SECRET: return tables ``(2, instances, 2)`` and the output's zero labels, from the inputs' zero labels.
 
         Args:
-            left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
-            right: SECRET. Labels of 0 of the right input, of the same shape.
+            left: SECRET. Zero labels of the left input, ``(instances, 2)``.
+            right: SECRET. Zero labels of the right input, of the same shape.
             offset: Free-XOR offset, the difference of the labels of 0 and 1, ``(2,)``.
             key: Public AES key of the gate, ``(2,)``.
         """
@@ -192,16 +192,16 @@ class PortableGates:
     """
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
-        """SECRET: return tables and output labels of 0, with one AES call for all four hashes of each instance.
+        """SECRET: return tables and output zero labels, with one AES call for all four hashes of each instance.
 
         Args:
-            left: Labels of 0 of the left input, (instances, 2). SECRET.
-            right: Labels of 0 of the right input, of the same shape. SECRET.
+            left: Zero labels of the left input, (instances, 2). SECRET.
+            right: Zero labels of the right input, of the same shape. SECRET.
             offset: XOR of the labels of 0 and 1. SECRET.
             key: Public AES key of the gate.
 
         Returns:
-            Two tables for each instance, (2, instances, 2), and labels of 0 of the output, (instances, 2).
+            Two tables for each instance, (2, instances, 2), and zero labels of the output, (instances, 2).
         """
         count = len(left)
         blocks = np.empty((4, count, 2), np.uint64)
@@ -295,11 +295,11 @@ class FastGates:
             raise InvalidArgument("lanes", f"must be from 1 to {supported_lanes()} on this processor, got {self.lanes}")
 
     def garble(self, left: Words, right: Words, offset: Words, key: Words) -> tuple[Words, Words]:
-        """SECRET: return tables and output labels of 0, by the compiled loop from 64 instances on.
+        """SECRET: return tables and output zero labels, by the compiled loop from 64 instances on.
 
         Args:
-            left: Labels of 0 of the left input, (instances, 2). SECRET.
-            right: Labels of 0 of the right input, of the same shape. SECRET.
+            left: Zero labels of the left input, (instances, 2). SECRET.
+            right: Zero labels of the right input, of the same shape. SECRET.
             offset: XOR of the labels of 0 and 1. SECRET.
             key: Public AES key of the gate.
         """
@@ -347,7 +347,7 @@ def select_gate_engine(instances: int) -> GateEngine:
 
 @dataclass(slots=True, repr=False, eq=False)
 class Garbler:
-    """SECRET: runs gates on labels of 0, ``(instances, 2)``.
+    """SECRET: runs gates on zero labels, ``(instances, 2)``.
 
     Attributes:
         engine: Hash engine of the gates.
@@ -367,11 +367,11 @@ class Garbler:
         require_offset(self.offset)
 
     def xor(self, left: Words, right: Words) -> Words:
-        """SECRET: return the labels of 0 of the XOR of two wires. No table is needed (free XOR).
+        """SECRET: return the zero labels of the XOR of two wires. No table is needed (free XOR).
 
         Args:
-            left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
-            right: SECRET. Labels of 0 of the right input, of the same shape.
+            left: SECRET. Zero labels of the left input, ``(instances, 2)``.
+            right: SECRET. Zero labels of the right input, of the same shape.
 
         Returns:
             Labels of shape ``(instances, 2)``.
@@ -379,11 +379,11 @@ class Garbler:
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
-        """SECRET: return the labels of 0 of the negated wire, which are the wire's labels of 1; no table is needed."""
+        """SECRET: return the zero labels of the negated wire, which are the wire's labels of 1; no table is needed."""
         return wire ^ self.offset
 
     def zeros(self, like: Words) -> Words:
-        """Return all-zero labels of 0, which the evaluator knows: the value is public.
+        """Return the zero labels of a wire that is publicly 0: all zeros, which the evaluator knows as well.
 
         Args:
             like: Labels of the same shape.
@@ -394,11 +394,11 @@ class Garbler:
         return np.zeros_like(like)
 
     def conjunction(self, left: Words, right: Words) -> Words:
-        """SECRET: return the labels of 0 of the AND, and append its tables to those that `take_tables` returns.
+        """SECRET: return the zero labels of the AND, and append its tables to those that `take_tables` returns.
 
         Args:
-            left: SECRET. Labels of 0 of the left input, ``(instances, 2)``.
-            right: SECRET. Labels of 0 of the right input, of the same shape.
+            left: SECRET. Zero labels of the left input, ``(instances, 2)``.
+            right: SECRET. Zero labels of the right input, of the same shape.
 
         Returns:
             Labels of shape ``(instances, 2)``.
@@ -436,12 +436,14 @@ class Evaluator:
         """
         self.finish()
         if len(tables) % 32:
-            raise ProtocolError("tables", "must have a multiple of 32 bytes; the message was cut off")
+            raise ProtocolError(
+                "tables", "must have a multiple of 32 bytes, but the message was cut off; start the session again"
+            )
         self._tables = np.frombuffer(tables, dtype="<u8").astype(np.uint64, copy=False)
         self._position = 0
 
     def finish(self) -> None:
-        """Require that every garbled table was used.
+        """Require at the end of a session that every garbled table was used; spare tables mean another circuit.
 
         Raises:
             ProtocolError: there are more tables than gates.
@@ -465,7 +467,7 @@ class Evaluator:
         return left ^ right
 
     def negation(self, wire: Words) -> Words:
-        """Return the label unchanged: the garbler has swapped its meaning.
+        """SECRET: return a negated wire's labels, which are the same labels: the garbler has swapped what they mean.
 
         Args:
             wire: SECRET. Labels of the input's values, ``(instances, 2)``.

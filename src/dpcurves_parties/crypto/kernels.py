@@ -50,7 +50,7 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
     """
 
     def decorate_emitter(emit: Callable[[Any, Any, Any, Any], None]) -> Any:
-        """Return the numba intrinsic that runs the code of an emitter.
+        """Turn an emitter of LLVM code into a numba intrinsic, which compiled loops can call.
 
         Args:
             emit: Function of numba's context, the LLVM builder, the types of the arguments and their values.
@@ -77,7 +77,7 @@ def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], No
                     arguments: LLVM values of the arguments.
 
                 Returns:
-                    The value that stands for nothing.
+                    LLVM's dummy value, because the intrinsic returns nothing.
                 """
                 emit(context, builder, signature.args, arguments)
                 return context.get_dummy_value()
@@ -154,12 +154,12 @@ class AesEmitter:
         ]
 
     def store(self, registers: Sequence[Any], base: Any, first: Any, stride: int) -> None:
-        """Emit stores of one register per group.
+        """Emit the code that stores one vector register of blocks per group into an array.
 
         Args:
             registers: The registers.
             base: Pointer to an array.
-            first: Key of the first block; the others follow.
+            first: Index of the key of the first block; the other blocks follow.
             stride: Words per key in the array.
         """
         for group, register in enumerate(registers):
@@ -238,17 +238,17 @@ class AesEmitter:
         high = self._shuffle_words(block, block, [2 * (index // 2) + 1 for index in range(2 * self.lanes)])
         return self.builder.ashr(high, self.constant_vector(self.wide, 63))
 
-    def extract_words(self, block: Any, place: int) -> Any:
-        """Return the low (`place` 0) or high (`place` 1) word of each block.
+    def extract_words(self, block: Any, word_index: int) -> Any:
+        """Return the low (`word_index` 0) or high (`word_index` 1) word of each block.
 
         Args:
             block: Register of blocks.
-            place: Index of the word in a block.
+            word_index: Index of the word in a block.
 
         Returns:
             Register of half the length.
         """
-        return self._shuffle_words(block, block, [2 * lane + place for lane in range(self.lanes)])
+        return self._shuffle_words(block, block, [2 * lane + word_index for lane in range(self.lanes)])
 
     def duplicate_words(self, words: Any) -> Any:
         """Return a vector of blocks in which each word of `words` occurs twice.
@@ -267,12 +267,12 @@ class AesEmitter:
         indices = [index for lane in range(self.lanes) for index in (lane, self.lanes + lane)]
         return self._shuffle_words(self.constant_vector(self.narrow, 0), words, indices)
 
-    def extract_numbers(self, block: Any, place: int) -> Any:
-        """Emit code that takes one number from each block.
+    def extract_numbers(self, block: Any, word_index: int) -> Any:
+        """Emit the code that takes one number from each leaf block, and return its register.
 
-        If numbers have one word, it is the word at `place` (0 low, 1 high); else it is the whole block.
+        If numbers have one word, it is the word at `word_index` (0 low, 1 high); else it is the whole block.
         """
-        return self.extract_words(block, place) if self.words == 1 else self.builder.bitcast(block, self.numbers)
+        return self.extract_words(block, word_index) if self.words == 1 else self.builder.bitcast(block, self.numbers)
 
     def choose_side(self, right: Any, left_side: Any, right_side: Any) -> Any:
         """Return `right_side` where the mask `right` is all ones, else `left_side`, elementwise.
@@ -645,7 +645,7 @@ def _leaf_numbers(code: AesEmitter, pointers: tuple[Any, Any], key: Any, first: 
 
 @cache
 def compile_leaf_values(lanes: int, words: int) -> Callable[..., None]:
-    """Compile the loop that corrects the leaves of all keys: two 64-bit words per key.
+    """Compile the loop that evaluates the leaves of comparison keys: blocks of two 64-bit words per key, corrected.
 
     Args:
         lanes: AES blocks in a vector register.
@@ -899,7 +899,7 @@ def _digest(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
 
 @cache
 def compile_digests() -> Callable[..., None]:
-    """Compile the digests ``(count, 4)`` of messages ``(count, 6)``, both as little-endian words.
+    """Compile the function that writes SHA-256 digests ``(count, 4)`` of messages ``(count, 6)``, little-endian words.
 
     Returns:
         Compiled function of messages and result array.
@@ -949,8 +949,9 @@ def _expand_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 
 @define_intrinsic("planes", "written", "round_keys", "first", "lanes", "groups")
 def _mark_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the marks of some keys: for each the XOR of the AES encryptions of its blocks, one from each array in
-    `arguments[0]`.
+    """Emit the code that computes the marks of some keys, by which two servers check that the keys are valid.
+
+    A key's mark is the XOR of the AES encryptions of its blocks, one from each array in `arguments[0]`.
 
     Args:
         context: Numba's context.
@@ -1138,7 +1139,7 @@ class _GateEmitter(AesEmitter):
         return _TOOLS.get_or_insert_function(self.builder.module, kind, f"llvm.x86.aesni.aes{name}")
 
     def xor_all(self, *vectors: Any) -> Any:
-        """Return the XOR of one or more vectors.
+        """Emit the XOR of several vector registers, and return its register.
 
         Args:
             vectors: LLVM vectors of one type.
@@ -1151,7 +1152,7 @@ class _GateEmitter(AesEmitter):
 
 @define_intrinsic("labels", "written", "public", "first", "lanes", "groups")
 def _garble(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the garbler's work for some instances of an AND gate: write both tables and the output's labels of 0.
+    """Emit the garbler's work for some instances of an AND gate: write both tables and the output's zero labels.
 
     Args:
         context: Numba's context.
@@ -1186,11 +1187,11 @@ def _half_gates(code: _GateEmitter, offset: Any, inputs: Any, hashes: Any) -> tu
     Args:
         code: Emitter of LLVM code.
         offset: The secret difference of the labels of 1 and of 0.
-        inputs: Labels of 0 of both input wires.
-        hashes: Hashes of the left and right labels of 0, then of the left and right labels of 1.
+        inputs: Zero labels of both input wires.
+        hashes: Hashes of the left and right zero labels, then of the left and right labels of 1.
 
     Returns:
-        First table, second table, and the output label of 0.
+        First table, second table, and the output zero label.
     """
     build, (left, right), (left_zero, right_zero, left_one, right_one) = code.builder, inputs, hashes
     left_mask, right_mask = code.permute_mask(left), code.permute_mask(right)
@@ -1274,11 +1275,11 @@ def compile_garbling(lanes: int) -> Callable[..., None]:
     groups, width = GARBLED, GARBLED * lanes
 
     def garble(labels: Any, written: Any, key: Any, offset: Any) -> None:
-        """Write tables and output labels of 0 of all instances of one AND gate.
+        """Write tables and output zero labels of all instances of one AND gate.
 
         Args:
-            labels: SECRET. Labels of 0 of both inputs, ``(instances, 2)`` each.
-            written: Output: both tables and the labels of 0 of the output, ``(instances, 2)`` each.
+            labels: SECRET. Zero labels of both inputs, ``(instances, 2)`` each.
+            written: Output: both tables and the zero labels of the output, ``(instances, 2)`` each.
             key: Public AES key of the gate, ``(2,)``.
             offset: SECRET. Free-XOR offset, repeated for each block of a register.
         """

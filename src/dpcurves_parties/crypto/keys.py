@@ -133,7 +133,7 @@ class CorrectionWords(ABC):
 
     @classmethod
     def record_words(cls, domain: Domain) -> int:
-        """Return the number of 64-bit words of one key's correction words.
+        """Return the number of 64-bit words that the correction words of one key take up in a serialised record.
 
         Args:
             domain: Domain of the keys: bits of a cell, and ring of the values.
@@ -142,7 +142,9 @@ class CorrectionWords(ABC):
 
     @classmethod
     def allocate(cls, domain: Domain, count: int) -> Self:
-        """Allocate the arrays for `count` keys, for a generator to fill: `turns` is 0, all others are uninitialised.
+        """Allocate the arrays of `count` keys for a key generator to fill in.
+
+        The array `turns`, to which the generator adds bits, is 0; all others are uninitialised.
 
         Args:
             domain: Domain of the keys: bits of a cell, and ring of the values.
@@ -155,7 +157,7 @@ class CorrectionWords(ABC):
         return cls(domain, **{**arrays, "turns": np.zeros(count, np.uint64)})
 
     def records(self) -> Words:
-        """Return the correction words as rows, ``(keys, record_words)``."""
+        """Serialise the correction words as rows, ``(keys, record_words)``, one per key."""
         layout = self.layout(self.domain)
         arrays = self._arrays()
         return join_levels(
@@ -272,7 +274,8 @@ class ServerKeys(Generic[Public]):
         if len(self.public) != len(self.seeds):
             raise InvalidArgument(
                 "seeds",
-                f"{len(self.public)} seeds are needed, one for each key, got {len(self.seeds)}; of one batch",
+                f"{len(self.public)} seeds are needed, one for each key, got {len(self.seeds)}; take seeds and keys of "
+                "the same batch",
             )
 
     def __len__(self) -> int:
@@ -283,7 +286,7 @@ class ServerKeys(Generic[Public]):
 
     @property
     def domain(self) -> Domain:
-        """The domain of the cells that these keys encode."""
+        """Domain of the cells that these keys encode."""
         return self.public.domain
 
     def to_bytes(self) -> bytes:
@@ -293,7 +296,7 @@ class ServerKeys(Generic[Public]):
 
     @classmethod
     def from_bytes(cls, domain: Domain, party: int, blob: bytes) -> Self:
-        """Parse the keys of a frame.
+        """Parse one server's keys of function secret sharing from a serialised frame.
 
         Args:
             domain: The cells, and the ring of the values.

@@ -33,7 +33,7 @@ def load_sodium() -> Any:
     """Return the bindings of libsodium, the module `rbcl`.
 
     Raises:
-        ImportError: they are not installed; the message has the command that installs them.
+        ImportError: the package `rbcl` is not installed; the message has the command that installs them.
     """
     try:
         import rbcl
@@ -62,7 +62,7 @@ def multiply_base(scalar: bytes) -> bytes:
 
 
 def multiply_point(scalar: bytes, point: bytes) -> bytes:
-    """Return a scalar multiple of a point.
+    """Return a point of ristretto255 multiplied by a scalar, 32 bytes; the point may come from the other party.
 
     Raises `ProtocolError` if the point is invalid or the result is the identity.
     """
@@ -100,7 +100,7 @@ def subtract_points(left: bytes, right: bytes) -> bytes:
 
 
 def require_point(point: bytes) -> None:
-    """Refuse invalid points and the identity.
+    """Refuse a received point that is not a valid element of ristretto255, or is the identity.
 
     Raises:
         ProtocolError: the point is invalid or the identity.
@@ -222,7 +222,7 @@ def _parse_points(answer: bytes, count: int) -> list[bytes]:
         count: Number of transfers.
 
     Raises:
-        ProtocolError: their number is wrong, or a point is invalid.
+        ProtocolError: the number of points is wrong, or a point is invalid.
     """
     if len(answer) != POINT_SIZE * count:
         raise ProtocolError(
@@ -414,7 +414,7 @@ def _transpose(columns: Any, rows: Any) -> None:
 #
 # With trees of one level this is IKNP (Ishai, Kilian, Nissim and Petrank 2003), with more levels SoftSpoken (Roy 2022):
 # 16 bytes per bit, divided by the levels. Both outputs are correlated by the free-XOR offset of the garbled circuit, so
-# no hashing and no answer are needed: the receiver's label of bit r is t, the sender's label of 0 is
+# no hashing and no answer are needed: the receiver's label of bit r is t, the sender's zero label is
 # ``t xor r * offset``.
 #
 # Formal guarantees: bits are masked by a stream that includes the leaf the other party lacks, so they stay secret if
@@ -444,7 +444,11 @@ class _LeafStreams:
 
     @classmethod
     def from_trees(cls, trees: SeedTrees) -> _LeafStreams:
-        """SECRET: start an AES-128 key stream for each leaf of the trees."""
+        """SECRET: start an AES-128 key stream for each leaf seed, from which labels of transfers are expanded.
+
+        Args:
+            trees: Seed trees of an oblivious transfer extension, with the leaves that this party knows.
+        """
         raw = trees.leaves.astype("<u8")
         return cls(trees.levels, [[_create_stream(seed.tobytes()) for seed in tree] for tree in raw])
 
@@ -488,7 +492,7 @@ class ExtensionReceiver:
 
     def labels(self, bits: NDArray[np.bool_]) -> tuple[Words, bytes]:
         """SECRET: return the labels of the next bits, ``(count, 2)`` words, and the message with which the sender
-        computes the same wires' labels of 0.
+        computes the same wires' zero labels.
         """
         words = pad_bit_count(len(bits)) // _WORD_BITS
         columns = np.empty((LABEL_BITS, words), np.uint64)
@@ -513,7 +517,7 @@ class ExtensionSender:
         self._streams = _LeafStreams.from_trees(self.trees)
 
     def labels(self, count: int, message: bytes | memoryview) -> Words:
-        """SECRET: return the labels of 0 of the receiver's next `count` bits, ``(count, 2)`` words, from the receiver's
+        """SECRET: return the zero labels of the receiver's next `count` bits, ``(count, 2)`` words, from the receiver's
         message.
 
         Raises:

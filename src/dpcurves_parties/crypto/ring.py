@@ -51,7 +51,7 @@ class Ring:
         return 1 << 64 * self.words
 
     def add(self, left: Words, right: Words) -> Words:
-        """Return the elementwise sums modulo ``2**(64 * words)``.
+        """Add numbers of the ring elementwise, modulo ``2**(64 * words)``.
 
         Args:
             left: Numbers, (..., words).
@@ -63,7 +63,7 @@ class Ring:
         return result
 
     def subtract(self, left: Words, right: Words) -> Words:
-        """Return ``left - right`` elementwise, modulo the ring's size.
+        """Subtract numbers of the ring elementwise, modulo the ring's size.
 
         Args:
             left: Numbers, (..., words).
@@ -88,7 +88,9 @@ class Ring:
         return self.subtract(np.zeros_like(numbers), numbers)
 
     def units(self, mask: Words) -> Words:
-        """Return ring elements (..., words): 1 where the mask (...) has all 64 bits set, 0 where it has none."""
+        """Convert masks (...) to ring elements (..., words): 1 where all 64 bits of the mask are set, 0 where no bit is
+        set.
+        """
         ones = (mask & np.uint64(1))[..., None]
         return ones if self.words == 1 else np.concatenate([ones, np.zeros_like(ones)], axis=-1)
 
@@ -204,7 +206,7 @@ class Domain:
         return self.bits <= 20  # bits of the largest domain that is evaluated as a whole, that is for all cells
 
     def require(self, cells: Words) -> None:
-        """Check that all cells are inside the domain.
+        """Check that all cells (values that owners share) are inside the public domain.
 
         Args:
             cells: Cells, of any shape.
@@ -216,7 +218,7 @@ class Domain:
             raise InvalidArgument("cells", f"must be below 2**{self.bits}")
 
     def sort_thresholds(self, thresholds: Sequence[int]) -> tuple[tuple[int, int], ...]:
-        """Sort thresholds, and keep their original positions.
+        """Sort thresholds in increasing order, and keep the position that each had in the list.
 
         Args:
             thresholds: Cells of the domain, in any order.
@@ -310,7 +312,7 @@ class Frame:
         return head + _checksum(head, body) + body
 
     def from_bytes(self, blob: bytes, record_words: int) -> Words:
-        """Parse the records of a frame.
+        """Parse the records of a serialised frame, after checking its header, length and checksum.
 
         Args:
             blob: Bytes as `to_bytes` returns them.

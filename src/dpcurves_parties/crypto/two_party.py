@@ -193,7 +193,7 @@ class Job:
 
     @property
     def total_width(self) -> int:
-        """Bits of the sum that the final step starts from."""
+        """Number of bits of the sum of all instances' results, which is the input of the final step."""
         return total_width(self.circuit.outputs[0], self.count)
 
     @property
@@ -256,10 +256,10 @@ class Inputs:
     randomness: RandomByteSource
 
     def require(self, count: int) -> None:
-        """Refuse values that do not fit. The message shows no value.
+        """Check that a party's inputs have one value per instance and fit their widths; the message shows no value.
 
         Args:
-            count: Number of instances.
+            count: Number of instances of the circuit.
 
         Raises:
             ValueError: values are missing or superfluous, or have a wrong number of instances or too many bits.
@@ -493,7 +493,8 @@ class _GarblingSide:
     stream: LabelStream
 
     def input_wires(self, inputs: Inputs, span: slice, message: memoryview) -> list[Words]:
-        """SECRET: return the labels of 0 of all input wires.
+        """SECRET: return the zero labels of all input wires of some instances; labels from transfers use the
+        evaluator's message.
 
         Args:
             inputs: Inputs of the garbler.
@@ -508,7 +509,7 @@ class _GarblingSide:
     def _input_labels(
         self, owner: InputOwner, width: int, bits: list[Bits], labels: Iterator[Words], size: int
     ) -> list[Words]:
-        """SECRET: return the labels of 0 of one input's wires, (size, 2) each.
+        """SECRET: return the zero labels of one input's wires, (size, 2) each.
 
         If the garbler supplies a bit of the input, the bit is added to the label.
 
@@ -525,7 +526,7 @@ class _GarblingSide:
             zeros = list(self.stream.next_labels(width, size))
         else:
             zeros = [next(labels) for _ in range(width)]
-        # The label of a known bit becomes the label of 0 by adding the offset if the bit is 1.
+        # The label of a known bit becomes the zero label by adding the offset if the bit is 1.
         return [zero ^ garbling.mask_offset(bit, self.machine.offset) for zero, bit in zip(zeros, bits, strict=True)]
 
 
@@ -588,7 +589,7 @@ def evaluate(
     """Return the evaluator's side of a session, as a generator of messages; its result is this party's XOR shares.
 
     Formal guarantees: if both parties follow the protocol, neither learns more than its own share, which alone is
-    uniform (the argument stands at `garble`).
+    uniform (see the argument at `garble`).
 
     Args:
         job: Job that both parties have agreed on.
@@ -689,7 +690,13 @@ def _evaluate_each(job: Job, inputs: Inputs, side: _EvaluatingSide, frames: Mess
     shares: list[list[Bits]] = []
 
     def evaluate_labels(labels: list[Words]) -> None:
-        """Evaluate the circuit on one chunk's labels, and keep the permute bits of its outputs."""
+        """Evaluate the garbled circuit on one chunk of instances, and store the permute bits of its output labels.
+
+        The permute bits are the evaluator's XOR shares of the outputs.
+
+        Args:
+            labels: One array of labels for each input of the circuit.
+        """
         shares.append([garbling.permute_bits(wire) for wire in job.circuit.run(side.machine, labels)])
 
     yield from _run_pipeline(
@@ -724,7 +731,7 @@ def _evaluate_sum(  # noqa: PLR0917
     shares: list[Bits] = []
 
     def add_labels(labels: list[Words]) -> None:
-        """Evaluate the circuit on one chunk of its instances, and add its output to the sum.
+        """Evaluate the garbled circuit on one chunk of its instances, and add the output labels to the running sum.
 
         Args:
             labels: One array of labels for each input of the circuit, in their order.
@@ -732,8 +739,12 @@ def _evaluate_sum(  # noqa: PLR0917
         adder.add(job.circuit.run(side.machine, labels))
 
     def evaluate_final_step(labels: list[Words]) -> None:
-        """Evaluate the final circuit on the sum and the final inputs' labels, and keep the permute bits of its
-        outputs.
+        """Evaluate the final circuit on the sum and the final inputs, and store the permute bits of its outputs.
+
+        The permute bits are the evaluator's XOR shares of the outputs.
+
+        Args:
+            labels: Labels of the final step's inputs after the sum.
         """
         shares.extend(
             garbling.permute_bits(wire) for wire in final_step.circuit.run(side.machine, [*adder.total(), *labels])

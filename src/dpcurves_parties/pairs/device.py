@@ -120,7 +120,7 @@ class MessageAddress:
 
     @property
     def associated_data(self) -> bytes:
-        """Associated data of HPKE, which the signature covers too."""
+        """Data that binds an encrypted message to its meeting, step, sender and recipient."""
         fields = self.step, self.sender, self.recipient
         numbers = b"".join([field.to_bytes(8, "little", signed=True) for field in fields])
         return b"dpcurves letter 1\n" + numbers + self.meeting
@@ -173,7 +173,7 @@ class PersonKeys:
         return sealed + self.signing_key.sign(address.associated_data + sealed)
 
     def open_message(self, message: bytes, address: MessageAddress, sender: KeyBundle) -> bytes:
-        """Verify and decrypt a message.
+        """Verify and decrypt a message of a partner in a meeting.
 
         Args:
             message: The message as it was received.
@@ -490,7 +490,7 @@ class Device:
             connection.execute("INSERT OR IGNORE INTO heard VALUES (?, ?, ?)", (meeting.name, step, message))
 
     def drop_meeting(self, meeting: Meeting) -> None:
-        """Mark a meeting as abandoned. Its loss stays spent."""
+        """Mark a meeting as dropped, so that it is not continued; its loss stays spent."""
         with self._open_transaction() as connection:
             connection.execute("UPDATE meetings SET dropped = 1 WHERE name = ?", (meeting.name,))
 
@@ -545,13 +545,13 @@ class Device:
     def sample_inputs(self, meeting: Meeting, job: Job, person: int, value_count: int) -> tuple[int, ...]:
         """SECRET: return this person's uniform inputs to a meeting, after its `value_count` values.
 
-        They never change.
+        Repeated calls return the same numbers, so that a repeated meeting reveals nothing new.
 
         Args:
             meeting: The meeting.
             job: The computation of the meeting.
             person: Number of this person.
-            value_count: How many inputs are values of the person.
+            value_count: Number of the person's inputs that are values; random inputs follow.
         """
         randomness = Randomness.from_key(self._secret, "thrown in " + meeting.name.hex())
         return tuple(
@@ -563,12 +563,16 @@ class Device:
         """Check that a meeting was entered and was not dropped.
 
         Raises:
-            ProtocolError: it was not entered yet, or was dropped.
+            ProtocolError: the meeting was not entered yet, or was dropped.
         """
         with self._open_transaction() as connection:
             row = connection.execute("SELECT dropped FROM meetings WHERE name = ?", (meeting.name,)).fetchone()
         if row is None or row[0]:
-            rule = "was dropped before and stays so" if row else "was not entered yet; call enter_meeting first"
+            rule = (
+                "was dropped, and its loss stays spent; go on with the other meetings"
+                if row
+                else "was not entered yet; call enter_meeting first"
+            )
             raise ProtocolError("meeting", rule)
 
     def _open_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
@@ -659,7 +663,8 @@ class Person:
     def advance_meeting(self, meeting: Meeting, values: Sequence[Any]) -> bool:
         """Send all of this person's messages of a meeting that can be sent by now; return whether all are sent.
 
-        False: a message of the partner is missing. Call the method again when the partner may have written.
+        It returns False while a message of the partner is missing. Call the method again when the partner may have
+        written.
 
         Args:
             meeting: Meeting of the agreement.

@@ -187,8 +187,7 @@ class Kernel:
             """Return the kernel's value of two people who both pass; else 0.
 
             Args:
-                first: Symbolic columns of one person, as attributes; `PASSES` is the bit that tells whether the
-                    person passes.
+                first: Symbolic columns of one person, as attributes; `PASSES` is 1 if the person meets the condition.
                 second: Symbolic columns of the other person.
             """
             return mux(getattr(first, PASSES) & getattr(second, PASSES), self.function(first, second), 0)
@@ -203,7 +202,9 @@ class Kernel:
 
     @cached_property
     def form(self) -> KernelForm:
-        """Public description of the kernel."""
+        """Public description of the kernel for plans and releases: hash of its circuit, columns with bits, range and
+        unit.
+        """
         (output,) = self.circuit.outputs
         digest = sha256(to_bristol(self.circuit).encode()).hexdigest()
         columns = tuple(zip(self.columns, self.bits.values(), strict=True))
@@ -351,7 +352,7 @@ class Zetas(NamedTuple):
 
 
 def worst_case_zetas(span: int) -> Zetas:
-    """Return the largest possible variance components of a kernel.
+    """Return the largest possible variance components of a kernel, for forecasts without knowledge of the data.
 
     They occur if half of the values are at either end.
 
@@ -469,7 +470,7 @@ def plan_sum_noise(query: PairQuery, loss: PrivacyLoss, people: int) -> FiniteLa
 
 
 def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
-    """Return the public number of people.
+    """Return the public number of people, after checking that adjacency and loss suit a question about pairs.
 
     Raises `UnsupportedQuery` unless the adjacency is replace-one with one record per person, there are two people or
     more, and the loss is pure.
@@ -487,7 +488,7 @@ def _require_people(loss: PrivacyLoss, adjacency: Adjacency) -> int:
 
 
 def _require_epsilon(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon of a pure loss.
+    """Return the epsilon of a loss, which must be pure, because noise of pairs is calibrated to epsilon.
 
     Raises:
         UnsupportedQuery: the loss has no epsilon.

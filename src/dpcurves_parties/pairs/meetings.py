@@ -198,7 +198,7 @@ class RelayClient:
         return cls(task, ticket, Channel.from_certificate(relay or server.url, server.certificate, timeout))
 
     def publish_keys(self, bundle: KeyBundle) -> None:
-        """Publish this person's key bundle; a ticket is good for one bundle.
+        """Publish this person's signed public keys at the relay server; a ticket is good for a single key bundle.
 
         Raises:
             ProtocolError: another device has entered with the ticket, or the task is closed.

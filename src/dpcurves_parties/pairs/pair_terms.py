@@ -180,7 +180,8 @@ def _build_noisy_total(plain: Job, minimum: int, noise: FiniteLaplace) -> Circui
     """
 
     def add_noise(total: SymbolicInteger, *random_inputs: SymbolicInteger) -> SymbolicInteger:
-        """Return the sum minus its least possible value, plus noise, modulo ``2**noise.width``.
+        """Add circuit noise to a sum: return the sum minus its least possible value, plus noise, modulo
+        ``2**noise.width``.
 
         Args:
             total: Sum of the kernel values of all pairs, including `total_offset`.
@@ -254,7 +255,7 @@ class Meeting:
         return b"meeting 1\n" + self.task_hash + f" {self.number} {self.people[0]} {self.people[1]}".encode()
 
     def find_partner(self, person: int) -> int:
-        """Return the number of the person who meets `person`.
+        """Return the number of the other person in this meeting.
 
         Raises:
             ValueError: the person is not in this meeting.
@@ -322,7 +323,7 @@ class AgreementProtocol(Protocol):
         """
 
     def require_meeting(self, meeting: Meeting, person: int) -> None:
-        """Refuse a meeting that was not agreed on.
+        """Refuse to compute in a meeting that is not one of the agreed pairs, or not this person's.
 
         Args:
             meeting: Meeting that is checked.
@@ -355,7 +356,7 @@ class PairTerms:
 
     @classmethod
     def from_plan(cls, kernel: Kernel, plan: Plan, document_hash: bytes = b"") -> PairTerms:
-        """Return the terms of a plan.
+        """Return the terms that people agree on, from the plan of a question about pairs.
 
         Args:
             kernel: Function of the values of two people.
@@ -383,7 +384,10 @@ class PairTerms:
         return self.pairing.pairs_per_person
 
     def build_agreement(self, seed: bytes) -> Agreement:
-        """Return the agreement, once the seed is known.
+        """Return the agreement of all participants, whose pairs are drawn from the revealed seed.
+
+        Args:
+            seed: The revealed seed, which is checked against its commitment.
 
         Raises:
             ProtocolError: the seed does not match the commitment.
@@ -415,7 +419,7 @@ class Agreement:
 
     @property
     def task_hash(self) -> bytes:
-        """SHA-256 of the terms of this agreement."""
+        """SHA-256 of the terms of this agreement, to which messages are bound."""
         return self.terms.task_hash
 
     @property
@@ -425,7 +429,7 @@ class Agreement:
 
     @property
     def value_count(self) -> int:
-        """Number of values that a person supplies."""
+        """Number of values that each person supplies: one per column of the kernel."""
         return len(self.terms.kernel.columns)
 
     def find_meetings(self, person: int) -> tuple[Meeting, ...]:

@@ -52,7 +52,7 @@ class Overlaps(NamedTuple):
 
     @classmethod
     def from_pairs(cls, pairs: IntArray, people: int) -> Overlaps:
-        """Count the overlaps of drawn pairs, (pairs, 2).
+        """Count the pairs that share one or both people among drawn pairs, (pairs, 2).
 
         Args:
             pairs: Numbers of both people of each pair, from 0.
@@ -135,7 +135,7 @@ class Pairing(ABC):
 
     @abstractmethod
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return the expected overlaps, before pairs are drawn.
+        """Return the expected numbers of pairs that share people, before pairs are drawn; they give the expected error.
 
         Args:
             people: Number of people n.
@@ -166,7 +166,7 @@ class Permutations(Pairing):
         return np.concatenate(rounds)
 
     def compute_expected_overlaps(self, people: int) -> Overlaps:
-        """Return exact expectations.
+        """Return the exact expected numbers of overlaps between the pairs of several random orders of the people.
 
         With m = ``n // 2``, another order pairs a given person with probability ``2 m / n``, and contains a given pair
         with probability m over the number of all pairs.
@@ -236,7 +236,7 @@ class OwnChoice(Pairing):
             )
 
     def draw_pairs(self, people: int, seed: bytes) -> IntArray:
-        """Return the accepted pairs, (pairs, 2).
+        """Draw each person's choices of partners, and return the pairs that are accepted, (pairs, 2).
 
         Wishes are taken in random order, and refused once either person has enough pairs.
 
@@ -267,7 +267,8 @@ class OwnChoice(Pairing):
 
 
 def _draw_distances(people: int, partner_count: int, seed: bytes) -> IntArray:
-    """Draw each person's distances to its partners on a circle: (people, many), from 1, without repetition in a row.
+    """Draw each person's distances to its partners on a circle: (people, partner_count), each from 1; a person's
+    distances differ.
 
     Args:
         people: Number of people.
@@ -296,13 +297,14 @@ def shuffle_people(people: int, seed: bytes, number: int) -> IntArray:
     Args:
         people: Number of people.
         seed: The seed of the pairs.
-        number: Number of the order.
+        number: Number of the shuffle, from which another order follows.
     """
     return np.argsort(_expand_seed(people, seed, f"order {number}"), kind="stable")
 
 
 def commit_to_seed(seed: bytes) -> str:
-    """Return the commitment that is published before the seed. It fixes the seed without revealing it.
+    """Return the commitment to a seed of pairs: it is published before the seed, and fixes the seed without revealing
+    it.
 
     Args:
         seed: 32 secret bytes.
@@ -332,7 +334,10 @@ def _expand_seed(word_count: int, seed: bytes, name: str) -> Any:
 
 
 def _tournament_round(people: int, number: int) -> IntArray:
-    """Return the pairs of one round as positions of an order, by the circle method; one is fixed, or pauses.
+    """Return the pairs of one round of a round-robin tournament, as positions in an order of people, by the circle
+    method.
+
+    With an odd number of people, one person pauses in each round.
 
     Args:
         people: Number of people.
@@ -372,7 +377,7 @@ def _require_seed(seed: bytes) -> None:
     """Check that a seed of pairs has 32 bytes.
 
     Raises:
-        ValueError: it has another length.
+        ValueError: the seed has another length.
     """
     if len(seed) != PAIR_SEED_SIZE:
         raise InvalidArgument(
@@ -423,7 +428,7 @@ class KernelForm:
 
     @property
     def span(self) -> int:
-        """Difference between the largest and the smallest value."""
+        """Difference between the kernel's largest and smallest value, from which its sensitivity follows."""
         return self.maximum - self.minimum
 
 
@@ -505,7 +510,7 @@ class PairDistribution(OutputDistribution):
 
     @property
     def missing(self) -> None:
-        """None: this release counts no missing values."""
+        """None: a release about pairs counts no missing values."""
         return None
 
     @property
@@ -514,12 +519,16 @@ class PairDistribution(OutputDistribution):
         return False
 
     def debias(self, mean_answer: float) -> float:
-        """Return an unbiased estimate of the kernel's mean from the mean answer of the pairs."""
+        """Return an unbiased estimate of the kernel's mean from the mean answer of the pairs.
+
+        Args:
+            mean_answer: Mean of the released (randomised) answers.
+        """
         return mean_answer
 
     @property
     def overlaps(self) -> Overlaps:
-        """Overlaps of the pairs that answered."""
+        """Numbers of pairs that share one or both people, among the pairs that answered; variances depend on them."""
         return Overlaps(self.pairs, self.one_shared, self.both_shared)
 
     @property
@@ -541,7 +550,7 @@ class PairDistribution(OutputDistribution):
         """Parse the distribution of a stored release.
 
         Args:
-            stored: The stored object.
+            stored: Fields of the release as JSON objects.
 
         Raises:
             ValueError: fields are missing or inconsistent.
@@ -568,11 +577,15 @@ class PairAnswers(PairDistribution):
 
     @property
     def has_pair_answers(self) -> bool:
-        """True: each pair's answer has its own noise."""
+        """True: each pair's answer has noise of its own, in this kind of release."""
         return True
 
     def debias(self, mean_answer: float) -> float:
-        """Return the unbiased estimate of the kernel's mean: the mean answer minus `offset`, divided by `gain`."""
+        """Return the unbiased estimate of the kernel's mean: the mean answer minus `offset`, divided by `gain`.
+
+        Args:
+            mean_answer: Mean of the released (randomised) answers.
+        """
         return (mean_answer - float(self.offset)) / float(self.gain)
 
     @property
@@ -581,9 +594,9 @@ class PairAnswers(PairDistribution):
         return 3
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the three sums that stand for a release without a question.
+        """Return the three sums that a release without a question shows.
 
-        They are the rounded expectations if all values were in the middle of the range.
+        The sums are the rounded expectations if all values were in the middle of the range.
         """
         middle = float(self.offset + self.gain * Fraction(self.minimum + self.maximum, 2))
         return round(self.pairs * middle), round(self.pairs * middle), round(self.one_shared / 2 * middle**2)
@@ -603,7 +616,7 @@ class PairSum(PairDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released integers: the one noisy sum over all pairs."""
+        """Number of released integers: 1, the noisy sum over all pairs."""
         return 1
 
     @property
@@ -613,7 +626,7 @@ class PairSum(PairDistribution):
         return 2 * exp(-rate) / expm1(-rate) ** 2
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the sum that stands for a release without a question: the exact sum if all values were in the
-        middle.
+        """Return the sum that a release without a question shows: the exact sum if all values were in the middle of
+        their range.
         """
         return (self.pairs * (self.minimum + self.maximum) // 2,)

@@ -392,7 +392,7 @@ def _interval_from_sum(distribution: PairSum, noisy_sum: int, level: float, popu
 
 
 def _bound_zeta2(distribution: PairDistribution, mean: float) -> float:
-    """Return the largest variance of values with this mean in the kernel's range (Bhatia and Davis 2000).
+    """Return an upper bound of zeta2, the variance of a single pair's value, given the mean (Bhatia and Davis 2000).
 
     Args:
         distribution: Distribution with the kernel's least and largest value.

@@ -281,7 +281,7 @@ class Relay:
         return 0
 
     def describe_status(self) -> bytes:
-        """Return the public state of the task as JSON.
+        """Return the public state of the task as JSON: how many people have entered, and the seed once it is revealed.
 
         Its fields are ``task`` (hash), ``version``, ``state`` (open or closed), ``entered`` (number of people) and
         ``seed`` (hexadecimal; empty until it is revealed).
@@ -431,7 +431,7 @@ class Relay:
 
     @property
     def agreement(self) -> Agreement:
-        """Agreement of the participants, with the drawn pairs.
+        """Agreement of all participants: terms, revealed seed and drawn pairs.
 
         Raises:
             TaskStillOpen: the seed of the pairs has not been revealed.
@@ -512,7 +512,7 @@ class Relay:
         return answer if answer in response.answers else None
 
     def _load_bundle(self, person: int) -> KeyBundle:
-        """Return the verified key bundle of a person.
+        """Return a person's public keys, after verifying the signature of their bundle.
 
         Raises:
             ProtocolError: the person has not entered.

@@ -31,7 +31,7 @@ from .task import PairTask
 
 
 def create_app(relays: Mapping[str, Relay]) -> Starlette:
-    """Return the ASGI application of a relay server.
+    """Return the ASGI application of a relay server, which passes encrypted messages between people in pairs.
 
     Args:
         relays: Relay of each task, by the task's hash.
@@ -50,12 +50,12 @@ def create_app(relays: Mapping[str, Relay]) -> Starlette:
 class _RelayRouter(TaskRouter[Relay]):
     """Authorises requests and forwards them to the relay of their task."""
 
-    async def serve_person(self, task: str, what: str, request: Request) -> Response:
+    async def serve_person(self, task: str, request_name: str, request: Request) -> Response:
         """Serve a person's request: enter the task, fetch a partner's keys, leave a message or fetch one.
 
         Args:
             task: Hash of the task.
-            what: Name of the request, a key of `PERSON_REQUESTS`.
+            request_name: Name of the request, a key of `PERSON_REQUESTS`.
             request: The HTTP request, with the person's bearer token.
 
         Raises:
@@ -63,9 +63,9 @@ class _RelayRouter(TaskRouter[Relay]):
         """
         relay = self.find_service(task)
         person = authenticate_bearer(relay.task, request, Role.OWNER)
-        if what not in PERSON_REQUESTS:
+        if request_name not in PERSON_REQUESTS:
             raise ProtocolError("request", "is unknown here; use the version of dpcurves that the server uses", 404)
-        handler, size_limit = PERSON_REQUESTS[what]
+        handler, size_limit = PERSON_REQUESTS[request_name]
         message = await read_body(request, size_limit(relay))
         return await respond_from_thread(lambda: handler(relay, person, message))
 
@@ -105,7 +105,7 @@ class RelayServer:
         return {task.hash: Relay(task, self.identity.hpke_key, store) for task in self.tasks}
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
-        """Serve HTTPS requests until the process is stopped.
+        """Serve the relay over HTTPS until the process is stopped.
 
         Args:
             address: Host and port to listen on.
@@ -118,7 +118,7 @@ class RelayServer:
         context = make_server_context(self.identity.certificate_file, self.identity.private_key_file, ())
 
         def describe_states() -> list[bytes]:
-            """Return the public state of each task as JSON.
+            """Return the public state of each task of this relay server, for its monitoring.
 
             Returns:
                 A JSON text per task, in the order of the server's relays.

@@ -232,7 +232,7 @@ def simulate_answers(
 
 
 def _require_pair_query(plan: Plan) -> PairQuery:
-    """Return the plan's question about pairs.
+    """Return the question about pairs that a plan answers; refuse plans of other questions.
 
     Raises:
         ValueError: the plan is of another question.

@@ -122,7 +122,7 @@ class PairStore:
         self._database.write(lambda connection: store_seed(connection, task, seed))
 
     def load_run(self, job: bytes) -> StoredRun:
-        """Return the stored run of a job.
+        """Return this server's stored share of a computation's result, with its state.
 
         Args:
             job: Name of the job, 32 bytes: see `PairSession.name`.
@@ -206,7 +206,10 @@ DRAWN_AS = "random bits of both servers, in a circuit"  # the ledger's name for 
 def count_answer_values(task: PairTask) -> int:
     """Return the number of released integers: one if noise is added to the sum, three if to each pair's answer.
 
-    It does not depend on the number of people, which is not known before the task is closed.
+    The number does not depend on how many people take part, which is not known before the task is closed.
+
+    Args:
+        task: Document of the task.
     """
     return len(task.plan(max(task.people, task.pairing.pairs_per_person + 1)).distribution.blank_values())
 
@@ -225,7 +228,7 @@ class PairQuestions:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the task's document."""
+        """SHA-256 of the task's document, which names the task in messages."""
         return self.task.hash
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
@@ -312,8 +315,10 @@ class PairService(SharedTaskService[PairTask]):
 
     @property
     def noise_distribution_name(self) -> str:
-        """Name of the noise, which a repeated charge must equal. Noise is drawn once in a session and stored, not
-        derived.
+        """Name of the noise distribution, recorded with the charge, so that a repeated charge with other noise is
+        refused.
+
+        In a task of pairs, noise is drawn once in a session and stored, not derived from keys.
         """
         return DRAWN_AS
 
@@ -322,7 +327,7 @@ class PairService(SharedTaskService[PairTask]):
         """Questions that analysts may ask: the single release of the task."""
         return PairQuestions(self.task)
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the loops over gates, so that the first answer does not wait for them."""
         compile_loops()
 
@@ -360,9 +365,12 @@ class PairService(SharedTaskService[PairTask]):
         return b"{}"
 
     def _parse_seed(self, message: bytes) -> bytes:
-        """Return the seed in a message.
+        """Parse the seed of the pairs from the coordinator's message, and check it against the task's commitment.
 
         Raises `ProtocolError` if it is malformed, or does not match the task's commitment.
+
+        Args:
+            message: JSON object with the field ``seed``, hexadecimal.
         """
         try:
             seed = bytes.fromhex(str(parse_fields(message, "task", seed=str)["seed"]))
@@ -428,7 +436,7 @@ class PairService(SharedTaskService[PairTask]):
         if self.party != LEADING_SERVER:
             raise ProtocolError(
                 "peer",
-                f"must be server {LEADING_SERVER} to open sessions, and this is not; check the URLs in the task",
+                f"only server {LEADING_SERVER} opens sessions, and this is the other one; check the URLs in the task",
                 409,
             )
         self._run_as_leader(question)
@@ -502,7 +510,7 @@ class PairService(SharedTaskService[PairTask]):
         return session, self._charge_ledger(status)
 
     def _find_pairs(self, status: TaskStatus) -> TaskPairs:
-        """Return which people of the closed report set form pairs.
+        """Return the pairs of people of the closed report set, drawn from the revealed seed.
 
         Args:
             status: Status of the task, with the number of reports.
@@ -512,7 +520,7 @@ class PairService(SharedTaskService[PairTask]):
         """
         seed = self.shelf.load_seed(self.task.hash)
         if seed is None:
-            raise ProtocolError("seed", f"server {self.party} does not have it yet: run dpcurves task close", 409)
+            raise ProtocolError("seed", f"server {self.party} does not have the seed yet; run dpcurves task close", 409)
         pairs = TaskPairs(self.task, status.reports, seed)
         if pairs.plan and not len(pairs.pairs):
             raise ProtocolError("reports", "must be of enough people for a pair; make a new task", 409)

@@ -56,7 +56,7 @@ class Endpoint(Protocol):
     """Interface of an endpoint of a two-party connection, over any transport."""
 
     def send(self, message: bytes) -> None:
-        """Send one message to the other party.
+        """Send one message of a two-party session to the other party.
 
         Raises:
             ProtocolError: the connection is lost or times out.
@@ -183,7 +183,7 @@ class Connection:
         return message
 
     def close(self) -> None:
-        """Close the TLS socket without waiting for the peer."""
+        """Close the TLS connection to the other server at once, without waiting for its answer."""
         self.tls_socket.close()
 
     def _receive_exactly(self, size: int) -> bytes:
@@ -212,7 +212,11 @@ class Connection:
 
 
 def _connection_error(error: OSError) -> ProtocolError:
-    """Return the `ProtocolError` for a failed socket operation: status 504 after a timeout, else 502."""
+    """Return the `ProtocolError` for a failed socket operation: status 504 after a timeout, else 502.
+
+    Args:
+        error: Exception of the socket.
+    """
     if isinstance(error, TimeoutError):
         return ProtocolError("peer", "no message came before the timeout; ask again", 504)
     return ProtocolError("peer", "the connection was lost; ask again", 502)
@@ -282,7 +286,7 @@ class RunStore(Protocol):
         """Return the stored run of a job; without one: state NOTHING, an id of zeros, and an empty share."""
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed.
+        """Store this server's share of a run's result durably; a share that was never confirmed is replaced.
 
         Args:
             job: Name of the job, 32 bytes.
@@ -322,7 +326,7 @@ class FileRunStore:
         return StoredRun(RunState(row[0]), row[1], row[2]) if row else StoredRun(RunState.NOTHING, NOTHING, b"")
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
-        """Store a share; replaces a share that was never confirmed.
+        """Store this server's share of a run's result in the file; a share that was never confirmed is replaced.
 
         Args:
             job: Name of the job, 32 bytes.
@@ -330,7 +334,7 @@ class FileRunStore:
             share: This server's share of the result. SECRET.
 
         Raises:
-            ProtocolError: a run was confirmed.
+            ProtocolError: a run of this job was confirmed.
         """
         with self._open_transaction() as connection:
             connection.execute("DELETE FROM runs WHERE job = ? AND state < ?", (job, RunState.CONFIRMED))
@@ -447,12 +451,12 @@ def _share_to_bytes(share: list[Bits]) -> bytes:
     return shape + np.packbits(np.concatenate(share), bitorder="little").tobytes()
 
 
-def _open_shares(own: bytes, other: bytes) -> list[Bits]:
+def _open_shares(own_share: bytes, peer_share: bytes) -> list[Bits]:
     """Return the output bits from both servers' encoded XOR shares.
 
     Args:
-        own: Share of this server.
-        other: Share of the other server.
+        own_share: Share of this server.
+        peer_share: Share of the other server.
 
     Returns:
         One array of bits per wire.
@@ -460,11 +464,11 @@ def _open_shares(own: bytes, other: bytes) -> list[Bits]:
     Raises:
         ProtocolError: the shapes differ.
     """
-    if len(own) != len(other) or own[:16] != other[:16]:
+    if len(own_share) != len(peer_share) or own_share[:16] != peer_share[:16]:
         raise ProtocolError(
             "share", "must have the same shape at both servers; use the same version of dpcurves at both"
         )
-    return reconstruct_bits(_share_from_bytes(own), _share_from_bytes(other))
+    return reconstruct_bits(_share_from_bytes(own_share), _share_from_bytes(peer_share))
 
 
 def _share_from_bytes(share: bytes) -> list[Bits]:
@@ -503,7 +507,7 @@ class TaskPairs:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the release: the kernel, its noise, and the number of people and pairs, all public.
+        """Plan of the task's release: kernel, noise, and numbers of people and pairs, all public.
 
         Raises:
             ProtocolError: there are too few people.
@@ -535,7 +539,7 @@ class TaskPairs:
         return pair_terms.build_sum_job(name, kernel, find_sum_noise(self.plan), count)
 
     def build_release(self, bits: Sequence[Bits], allotment: Allotment) -> Release:
-        """Return the release of the opened output.
+        """Return the release of a task of pairs, decoded from the output bits that both servers have opened.
 
         Args:
             bits: The opened output, one array of bits per wire.

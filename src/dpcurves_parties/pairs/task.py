@@ -55,12 +55,12 @@ class PairEncoding(ShareEncoding):
 
     @property
     def public_size(self) -> int:
-        """Zero: a report has no public part."""
+        """Zero: a share of a person's values has no public part."""
         return 0
 
     @property
     def size(self) -> int:
-        """Bytes of one server's share of a person's values."""
+        """Size in bytes of one server's XOR share of a person's values."""
         return -(-sum(self.widths) // 8)
 
     def share_records(self, rows: IntArray, randomness: Randomness) -> list[tuple[bytes, bytes]]:
@@ -112,7 +112,7 @@ class PairEncoding(ShareEncoding):
             for end, width in zip(bit_ends, self.widths, strict=True)
         ]
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Do nothing: this encoding compiles no code."""
 
     @property
@@ -164,7 +164,7 @@ class Trust(Enum):
 
     @property
     def servers(self) -> int:
-        """Number of servers."""
+        """Number of servers that a task under this trust model has."""
         return 1 if self is Trust.PEOPLE else 2
 
 
@@ -251,7 +251,7 @@ class PairTask(SharedTask):
 
     @property
     def people(self) -> int:
-        """Largest number of people: tickets times reports per ticket."""
+        """Largest number of people who can take part: tickets times reports per ticket."""
         return len(self.tokens.get(Role.OWNER, ())) * self.reports_per_owner
 
     @property
@@ -352,7 +352,7 @@ SEES = {
 ADDED = {NoisePlacement.EACH: "to each pair's answer", NoisePlacement.ON_SUM: "once, to the sum over all pairs"}
 
 
-def statement(task: PairTask) -> tuple[str, ...]:
+def describe_guarantee(task: PairTask) -> tuple[str, ...]:
     """Return the task's guarantee, noise, error, and assumptions about the parties, one line of text each."""
     columns = ", ".join(f"{column} ({bits} bits)" for column, bits in task.columns)
     plan = task.plan(max(task.people, 2))
@@ -407,7 +407,7 @@ def write_seed(ticket: Path, seed: bytes) -> Path:
     """Write the seed to a new file that only its owner may read.
 
     Args:
-        ticket: Path of the coordinator's ticket; the seed's file stands beside it.
+        ticket: Path of the coordinator's ticket; the seed's file is written beside it.
         seed: The secret bytes from which the pairs are drawn.
 
     Returns:

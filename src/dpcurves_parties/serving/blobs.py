@@ -34,25 +34,25 @@ class BlobStore:
     location: str
 
     @classmethod
-    def from_location(cls, place: str) -> BlobStore:
-        """Return the store at a location.
+    def from_location(cls, location: str) -> BlobStore:
+        """Return the store of blobs in a folder, or at the URL of an object store.
 
         Args:
-            place: Path of a folder, or a URL for fsspec.
+            location: Path of a folder, or a URL for fsspec.
 
         Raises:
             ValueError: the location is a URL, and fsspec is not installed.
         """
-        if _is_url(place):
+        if _is_url(location):
             _import_fsspec()
-        return cls(place)
+        return cls(location)
 
     def write(self, name: str, content: bytes) -> Blob:
         """Write a blob atomically, and return its location and hash. A blob of the same name is replaced.
 
         Args:
             name: Name of the blob in this store.
-            content: Its bytes.
+            content: Content of the blob.
 
         Raises:
             ProtocolError: the location is not writable.
@@ -107,7 +107,7 @@ def _write_file(path: Path, content: bytes) -> None:
 
     Args:
         path: Path of the file, which is replaced if it exists.
-        content: Its bytes.
+        content: Content of the file.
 
     Raises:
         OSError: the file cannot be written.
@@ -119,7 +119,7 @@ def _write_file(path: Path, content: bytes) -> None:
 
 
 def _import_fsspec() -> Any:
-    """Return the module fsspec.
+    """Import fsspec, an optional package for object stores, and return the module.
 
     Raises:
         MissingPackage: fsspec is not installed; the message has the command that installs it.

@@ -212,9 +212,13 @@ class Channel:
             raise
 
     def _classify_failure(self, error: Exception) -> ProtocolError:
-        """Return the error for a failed exchange.
+        """Return the error that tells a user why a request to the server failed, and what to do.
 
-        It tells apart an expired certificate, another certificate, a timeout, a refused connection and a lost one.
+        Expired certificates, other certificates, timeouts, refused connections and lost connections have different
+        messages.
+
+        Args:
+            error: Exception of the TLS connection or the request.
         """
         # 10: OpenSSL's error code of an expired certificate
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == 10:
@@ -234,7 +238,7 @@ class Channel:
 
 
 def _read_body(answer: HTTPResponse) -> bytes:
-    """Return the whole body of a response.
+    """Read the whole body of an HTTP response, up to a size limit.
 
     Args:
         answer: Response whose head was read.

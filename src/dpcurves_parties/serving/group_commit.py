@@ -63,7 +63,7 @@ class GroupCommit(Generic[Item, Result]):
         self._thread = ThreadPoolExecutor(1, "group commit")
 
     def submit(self, item: Item) -> Future[Result]:
-        """Queue an item for the next group.
+        """Queue an item, to be written with the next group in one transaction.
 
         Returns:
             A future that ends when the item is on disk, or with the error that refused it.
@@ -71,7 +71,7 @@ class GroupCommit(Generic[Item, Result]):
         return self.submit_all([item])[0]
 
     def submit_all(self, items: Iterable[Item]) -> list[Future[Result]]:
-        """Queue several items for the next groups.
+        """Queue several items, each to be written with the next group in one transaction.
 
         Args:
             items: Items in the order in which they shall be written.

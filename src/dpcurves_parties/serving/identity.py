@@ -128,7 +128,7 @@ class CertificatePair:
 
 
 def require_valid_certificate(certificate: str, remedy: str) -> None:
-    """Refuse to serve with an expired certificate.
+    """Refuse to serve with an expired certificate, and name the remedy.
 
     Args:
         certificate: The certificate, in PEM.
@@ -144,6 +144,9 @@ def require_valid_certificate(certificate: str, remedy: str) -> None:
 
 def parse_host(url: str) -> str:
     """Return the host of a URL ``https://host:port``.
+
+    Args:
+        url: URL of a server.
 
     Raises:
         ValueError: the URL has another form.
@@ -225,7 +228,7 @@ class Identity:
 
     @classmethod
     def create(cls, folder: Path, url: str) -> Identity:
-        """Create an identity with new keys.
+        """Create the identity of a server in a folder: new keys and a self-signed certificate for its URL.
 
         Args:
             folder: Folder without an identity; it is created if it is missing.
@@ -312,7 +315,7 @@ class Identity:
 
     @property
     def previous_identities(self) -> tuple[Identity, ...]:
-        """Rotated keys, oldest first."""
+        """Identities with earlier keys of this server, replaced by rotations, oldest first."""
         numbers = count(1)
         folders = takewhile(Path.exists, (self.folder / f"{BEFORE}{number}" for number in numbers))
         return tuple(Identity.load(folder) for folder in folders)
@@ -322,7 +325,7 @@ class Identity:
         return next((identity for identity in (self, *self.previous_identities) if identity.public == public), None)
 
     def require_valid(self) -> None:
-        """Check that the certificate has not expired.
+        """Refuse to serve if this identity's certificate has expired.
 
         Raises:
             ProtocolError: the certificate has expired.
@@ -341,7 +344,7 @@ class Identity:
 
 
 def read_server(path: Path) -> Server:
-    """Read the published identity of a server.
+    """Read the public identity of a server: URL, certificate and public keys, as its operator published them.
 
     Args:
         path: A file ``server.json``.
@@ -364,7 +367,7 @@ def write_public(path: Path, text: str) -> None:
 
     Args:
         path: Path of the file.
-        text: Its content.
+        text: Content of the file.
 
     Raises:
         ValueError: the file exists, or the folder is not writable.
@@ -373,7 +376,7 @@ def write_public(path: Path, text: str) -> None:
 
 
 def require_new(path: Path) -> None:
-    """Refuse a path at which a file exists.
+    """Refuse to overwrite a file: check that no file exists at the path.
 
     Raises:
         FileAlreadyExists: the file exists. It is a `ValueError`.
@@ -387,7 +390,7 @@ def write_secret(path: Path, text: str) -> None:
 
     Args:
         path: Path of the file.
-        text: Its content.
+        text: Content of the file.
 
     Raises:
         ValueError: the file exists, or the folder is not writable.
@@ -396,7 +399,7 @@ def write_secret(path: Path, text: str) -> None:
 
 
 def _write_new(path: Path, text: str, mode: int) -> None:
-    """Write a new file with these permissions, atomically.
+    """Write a new file atomically with given permissions; an existing file is never replaced.
 
     Args:
         path: Path of the file.

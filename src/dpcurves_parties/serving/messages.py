@@ -25,7 +25,7 @@ __all__ = ["ProtocolError", "ServerFault"]
 
 
 def parse_object(message: bytes, who: str) -> Mapping[str, Any]:
-    """Return the JSON object that a message consists of.
+    """Parse a message that must be a JSON object.
 
     Args:
         message: The message.

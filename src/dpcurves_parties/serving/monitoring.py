@@ -135,7 +135,8 @@ class ServerMetrics:
             states.labels(state).set_function(partial(_count_connections, connections, state))
 
     def wrap_app(self, app: Any) -> Any:
-        """Return an ASGI application that serves as another one does, and counts and logs its requests.
+        """Wrap an ASGI application, so that its requests are counted in the metrics and logged; its responses do not
+        change.
 
         Args:
             app: The application.
@@ -234,7 +235,7 @@ class ServerMetrics:
         """Check that the server's event loop responds.
 
         Raises:
-            TimeoutError: it did not respond within `LIVENESS_SECONDS` seconds.
+            TimeoutError: the event loop did not respond within `LIVENESS_SECONDS` seconds.
         """
         if self._loop is not None:
             asyncio.run_coroutine_threadsafe(asyncio.sleep(0), self._loop).result(LIVENESS_SECONDS)

@@ -93,12 +93,12 @@ class NoiseKey:
         ]
 
     def _derive_block_noise(self, distribution: PathSums, facts: str, block: Block) -> int:
-        """SECRET: return one party's noise of one block of cells, from the cache or derived from the key.
+        """SECRET: return one party's noise of one block (tree node), from the cache or derived from the secret key.
 
         Args:
             distribution: Distribution of the noise of the tree.
-            facts: Its fields as text, which is part of the name.
-            block: The block.
+            facts: The distribution's fields as text, part of the name from which the noise is derived.
+            block: Level and index of the block.
         """
         name = f"noise path {facts} {block[0]} {block[1]}"
         noise = self._drawn.get(name)

@@ -71,7 +71,7 @@ class PeerConnection:
 
         Args:
             transport: The transport, which HTTP uses no more.
-            loop: Its event loop.
+            loop: Event loop that runs the transport.
         """
         reader = asyncio.StreamReader(LARGEST_MESSAGE, loop)  # neither party may block until the other reads
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -85,7 +85,7 @@ class PeerConnection:
         Thread(target=work, args=(self,), daemon=True).start()
 
     def send(self, message: bytes) -> None:
-        """Send one message.
+        """Send one message to the peer server in this session.
 
         Raises:
             ProtocolError: the other server is gone.
@@ -93,7 +93,7 @@ class PeerConnection:
         self._wait_for(self._send_message(message))
 
     def receive(self) -> bytes:
-        """Return the next message.
+        """Return the next message of the peer server in this session.
 
         Raises:
             ProtocolError: the other server is gone, or silent for 60 seconds, or its message is too large.
@@ -128,16 +128,16 @@ class PeerConnection:
             )
         return await self.reader.readexactly(size)
 
-    def _wait_for(self, coming: Coroutine[Any, Any, Result]) -> Result:
+    def _wait_for(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine on the event loop from this thread, and return its result.
 
         Args:
-            coming: The coroutine.
+            coroutine: The coroutine.
 
         Raises:
             ProtocolError: `PEER_SECONDS` passed (status 504), or the connection was lost (502).
         """
-        future = asyncio.run_coroutine_threadsafe(coming, self.loop)
+        future = asyncio.run_coroutine_threadsafe(coroutine, self.loop)
         try:
             return future.result(PEER_SECONDS)
         except FutureTimeout:
@@ -261,10 +261,10 @@ class Admission:
         self._idle.add(connection)
 
     def admit_request(self, connection: ClientConnection, *, complete: bool) -> bool:
-        """Return True if there is a place for a request; False if complete requests take all places.
+        """Return True if a request may be served now; False if complete requests use the whole capacity.
 
         Args:
-            connection: Its connection.
+            connection: Connection on which the request arrives.
             complete: Whether the whole request has arrived, or only its head.
         """
         if connection not in self._answered and connection not in self._receiving:
@@ -280,7 +280,7 @@ class Admission:
         return True
 
     def count_connections(self) -> Mapping[str, int]:
-        """Return the number of connections by state.
+        """Return the number of client connections in each state, for the metrics.
 
         Returns:
             Numbers by the names ``idle``, ``receiving`` and ``answered``.
@@ -421,7 +421,7 @@ class HttpConnection(HttpToolsProtocol):
         PeerConnection.from_transport(transport, self.loop).run_in_thread(lambda line: talks(line, certificate))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop counting the lost connection in admission control.
+        """Stop counting a connection in admission control, because the client or the network has closed it.
 
         Args:
             exc: Error that ended the connection; None: it was closed.
@@ -495,13 +495,13 @@ class Listener:
             await asyncio.sleep(0)  # existing connections have priority
 
     def close(self) -> None:
-        """Stop accepting."""
+        """Stop accepting connections on all listening sockets."""
         for task, listening in zip(self._taking, self._sockets, strict=True):
             task.cancel()
             listening.close()
 
     async def wait_closed(self) -> None:
-        """Wait until no connection is being accepted."""
+        """Wait until this listener is accepting no connection any more."""
         await asyncio.gather(*self._taking, return_exceptions=True)
 
 
@@ -664,7 +664,7 @@ class _AnnouncingServer(uvicorn.Server):
         """Open the listening sockets, and call `ready`.
 
         Raises:
-            ProtocolError: the address is taken, or is none of this machine.
+            ProtocolError: the address is taken, or does not belong to this machine.
         """
         await self.lifespan.startup()
         try:

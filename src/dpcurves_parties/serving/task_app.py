@@ -54,7 +54,7 @@ class TaskHandler(Protocol):
 
     @property
     def task(self) -> TaskDocument:
-        """The task's public document."""
+        """Public document of the task that this handler serves."""
         ...
 
     @property
@@ -63,7 +63,7 @@ class TaskHandler(Protocol):
         ...
 
     def describe_status(self) -> bytes:
-        """Return the public state of the task as JSON."""
+        """Return the public state of the task as JSON, such as open or closed."""
         ...
 
     def close(self, message: bytes, /) -> bytes:
@@ -106,7 +106,7 @@ def _pass_path_parameters(handler: Handler) -> Callable[[Request], Awaitable[Res
     """Return a request handler that receives the parts of its path as arguments."""
 
     async def call_handler(request: Request) -> Response:
-        """Call the handler with the parts of the path, then the request."""
+        """Call the route's handler with the path's parameters as arguments, and the request as the last argument."""
         return await handler(*request.path_params.values(), request)
 
     return call_handler
@@ -171,7 +171,7 @@ class TaskRouter(Generic[Service]):
         """
 
     def find_service(self, task: str) -> Service:
-        """Return the service of a task.
+        """Return the service that handles requests about a task.
 
         Args:
             task: Name of the task in the path.
@@ -225,7 +225,7 @@ class RateLimiter:
     _lock: Lock = field(default_factory=Lock, init=False)
 
     def count_requests(self, client: Hashable, requests: int = 1) -> None:
-        """Add requests of a client to this minute's count.
+        """Count requests of a client in the present minute, and refuse them above the limit.
 
         Args:
             client: Any key of the client, such as a bearer token or an address.
@@ -272,18 +272,18 @@ async def respond_from_thread(work: Callable[[], bytes], threads: ThreadPoolExec
     return await respond_from_future(asyncio.get_running_loop().run_in_executor(threads, work))
 
 
-async def respond_from_future(coming: Awaitable[bytes]) -> Response:
+async def respond_from_future(future: Awaitable[bytes]) -> Response:
     """Return a service's answer as a response, from a future of the JSON body.
 
     Args:
-        coming: Future of the JSON body.
+        future: Future of the JSON body.
 
     Raises:
-        ProtocolError: the future ended with one, or with another exception, of which only type and place are revealed
-            (status 500, or 503 if the disk cannot be written).
+        ProtocolError: the future failed with a `ProtocolError`; or with another exception, of which only type and place
+            are revealed (status 500, or 503 if the disk cannot be written).
     """
     try:
-        return Response(await coming, media_type="application/json")
+        return Response(await future, media_type="application/json")
     except Exception as error:
         rule = _log_error(error)
         if isinstance(error, ProtocolError):
@@ -322,7 +322,7 @@ def _log_error(error: Exception) -> str:
 
 
 def _is_of_disk(error: Exception) -> bool:
-    """Return True if a file could not be written.
+    """Return True if an error says that the disk cannot be written, so that clients learn to try again later.
 
     Args:
         error: Any exception of a service.
@@ -366,7 +366,7 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
 
 
 async def _read_stream(request: Request, max_bytes: int) -> bytes:
-    """Return the body of a request.
+    """Read the body of a request, and refuse it as soon as it exceeds the size limit.
 
     Args:
         request: The request.

@@ -69,7 +69,7 @@ class Ticket:
     proof_key: str = ""
 
     def derive_bearer_token(self, party: int) -> str:
-        """SECRET: return the bearer token for one server.
+        """SECRET: derive the bearer token that the ticket's holder sends to one server; the other server cannot use it.
 
         It is the server's half of the token, a dot, and the hash of the other half.
 
@@ -129,7 +129,7 @@ def hash_from_bearer_token(bearer_token: str, party: int) -> str:
 
 
 def find_bearer(task: TaskDocument, bearer_token: str, role: Role, party: int = 0) -> int:
-    """Return the number of the holder of a ticket.
+    """Return the number of the ticket's holder in its role, from a bearer token; refuse unknown tokens.
 
     Args:
         task: The task, which has the hashes of all tokens.
@@ -214,8 +214,8 @@ class PackedHashes(Sequence[str]):
     def __getitem__(self, place: int) -> str: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        numbers = range(len(self))[place]
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        numbers = range(len(self))[index]
         if isinstance(numbers, range):
             return [self[number] for number in numbers]
         return self._packed[_HASH_SIZE * numbers : _HASH_SIZE * (numbers + 1)].hex()
@@ -277,7 +277,7 @@ class Document(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, text: str) -> Self:
-        """Parse the output of `to_json`.
+        """Create the document's object from JSON text: the inverse of `to_json`.
 
         Raises:
             ValueError: the text is another document, or of another version.
@@ -292,7 +292,7 @@ class Document(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Load the document in a file.
+        """Read a document from a file, and return its object.
 
         Args:
             path: File with the document's JSON text.
@@ -353,7 +353,7 @@ class TaskDocument(Document):
     @classmethod
     @abstractmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the output of `to_fields`.
+        """Create the document's object from its parsed JSON fields: the inverse of `to_fields`.
 
         Args:
             stored: Fields of the document.
@@ -452,7 +452,7 @@ class _LazyList(list[str]):
 
 
 def read_document_text(path: str | Path) -> str:
-    """Return the text of a document.
+    """Return the text of a task document from its file.
 
     Args:
         path: File of UTF-8 text.

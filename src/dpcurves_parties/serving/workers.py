@@ -142,7 +142,7 @@ class Processes(Workers):
         return result
 
     def _ensure_pool(self, needed: str) -> ProcessPoolExecutor:
-        """Return the running pool, or start one.
+        """Return the running pool of worker processes, or start it at the first call.
 
         Args:
             needed: Name of a module that new processes import before they are forked, which saves time.
@@ -175,7 +175,7 @@ def _exit_after(server: BaseProcess) -> None:
 
 
 def _iterate_completed(futures: Iterable[Future[Result]]) -> Iterable[Future[Result]]:
-    """Yield futures in the order in which they complete."""
+    """Yield futures of worker processes in the order in which they complete."""
     pending = set(futures)
     while pending:
         completed, pending = wait(pending, return_when="FIRST_COMPLETED")
@@ -256,7 +256,9 @@ class Dask(Workers):
         client = self._ensure_client()
         for _ in range(MOST_RESTARTS):
             if not client.scheduler_info()["workers"]:
-                raise ProtocolError("workers", f"none has joined {self.address}; ask again once one has", 503)
+                raise ProtocolError(
+                    "workers", f"no worker has joined {self.address}; start a Dask worker, then ask again", 503
+                )
             layer = client.map(work, items, pure=False)
             while len(layer) > 1:
                 pairs = [layer[start : start + 2] for start in range(0, len(layer), 2)]
@@ -291,7 +293,7 @@ def _import_distributed() -> Any:
     """Return the module `distributed` of Dask, which is an optional dependency.
 
     Raises:
-        ValueError: It is not installed; the message has the command that installs it.
+        ValueError: The package is not installed; the message has the command that installs it.
     """
     try:
         import distributed
@@ -301,7 +303,7 @@ def _import_distributed() -> Any:
 
 
 def parse_workers(text: str) -> Workers:
-    """Parse the text of the option --workers.
+    """Parse the option --workers: a number of processes, the address of a Dask scheduler, or this process.
 
     Args:
         text: Address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``; a number of processes; or empty or ``0`` for

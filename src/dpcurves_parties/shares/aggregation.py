@@ -79,11 +79,11 @@ def encode_digests(evaluation: Evaluation | HistogramEvaluation) -> str:
     return b64encode(evaluation.digests.tobytes()).decode()
 
 
-def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
+def parse_digests(peer_fields: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE) -> NDArray[np.uint8]:
     """Return the digests in the other server's message, (reports, size) bytes.
 
     Args:
-        told: Fields of the message, of which ``check`` has the digests as Base64.
+        peer_fields: Fields of the other server's message, of which ``check`` has the digests as Base64.
         reports: Number of reports that were checked here.
         size: Bytes of a digest.
 
@@ -91,7 +91,7 @@ def parse_digests(told: Mapping[str, Any], reports: int, size: int = DIGEST_SIZE
         ProtocolError: the message has no digests, or those of another number of reports.
     """
     try:
-        digests = b64decode(told["check"], validate=True)
+        digests = b64decode(peer_fields["check"], validate=True)
     except (KeyError, TypeError, ValueError):
         raise ProtocolError(
             "peer",
@@ -175,12 +175,12 @@ OTHERS_DROPPED = (
 
 
 def parse_answer_share(
-    own: QuestionMessage, message: bytes, provenance: Mapping[str, object], dropped_count: int
+    question: QuestionMessage, message: bytes, provenance: Mapping[str, object], dropped_count: int
 ) -> Mapping[str, Any]:
     """Return the fields of the other server's message with its sealed answer share.
 
     Args:
-        own: The question that this server asked.
+        question: The question that this server asked.
         message: The other server's reply.
         provenance: Facts of this server's report set, which must be equal there.
         dropped_count: Number of reports that failed the check here.
@@ -188,7 +188,7 @@ def parse_answer_share(
     Raises:
         ProtocolError: the share is of another question, of another report set, or with other reports dropped.
     """
-    reply = own.parse_reply(message, "peer")
+    reply = question.parse_reply(message, "peer")
     if any(reply.get(name) != value for name, value in provenance.items()):
         raise ProtocolError("peer", OTHER_SET, 502)
     if reply.get("dropped") != dropped_count:
@@ -237,22 +237,24 @@ class AnswerProofs:
                 self._own_proof = self.prover.prove_share(self.proved_values.derive_noise(noise), counts)
             return OwnProof(self, self._own_proof)
 
-    def record_peer_hash(self, own: ShareProof, told: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the noise hashes of servers 0 and 1.
-
-        The other server's hash is stored at the first answer, and must stay the same.
+    def record_peer_hash(self, own_proof: ShareProof, peer_fields: Mapping[str, Any]) -> tuple[str, ...]:
+        """Store the other server's noise hash at the first answer, require the same hash later, and return both
+        servers' hashes.
 
         Args:
-            own: Proof of this server's answer share.
-            told: Fields of the other server's message.
+            own_proof: Proof of this server's answer share.
+            peer_fields: Fields of the other server's message.
+
+        Returns:
+            Noise hashes of servers 0 and 1.
 
         Raises:
-            ProtocolError: the other server sent no hash, or sent another one before.
+            ProtocolError: the other server sent no hash, or sent another hash before.
         """
-        peer_hash = told.get("bound")
+        peer_hash = peer_fields.get("bound")
         if not isinstance(peer_hash, str) or self.store.record_noise_hash(self.prover.task, peer_hash) != peer_hash:
             raise ProtocolError("peer", OTHER_NOISE, 502)
-        return (own.hash, peer_hash) if self.prover.party == 0 else (peer_hash, own.hash)
+        return (own_proof.hash, peer_hash) if self.prover.party == 0 else (peer_hash, own_proof.hash)
 
 
 class OwnProof(NamedTuple):
@@ -262,26 +264,30 @@ class OwnProof(NamedTuple):
     share_proof: ShareProof
 
     def add_to_share(
-        self, share: AnswerShare, told: Mapping[str, Any], thresholds: tuple[int, ...], analyst: int
+        self, share: AnswerShare, peer_fields: Mapping[str, Any], thresholds: tuple[int, ...], analyst: int
     ) -> AnswerShare:
         """Return an answer share with the analyst's proof, if the answer is proved.
 
-        Every message of the other server binds it to its noise, also for unproved answers. Otherwise it could choose
-        its noise after it has seen some of these.
+        Every message of the other server commits that server to its noise, also for unproved answers. Otherwise the
+        server could choose its noise after it has seen some of this server's answers.
 
         Args:
             share: This server's answer share.
-            told: Fields of the other server's message.
+            peer_fields: Fields of the other server's message.
             thresholds: Thresholds of the answer.
             analyst: Number of the analyst.
         """
-        bound = self.proofs.record_peer_hash(self.share_proof, told)
+        bound = self.proofs.record_peer_hash(self.share_proof, peer_fields)
         proved = self.share_proof.proof_for_analyst(analyst) if thresholds == self.proofs.thresholds else ()
         return share._replace(values=(*share.values, *proved), noise_hashes=bound)
 
 
 def _noise_hash_field(proof: OwnProof | None) -> dict[str, str]:
-    """Return the message field with the noise hash to which this server is bound; no field without a proof."""
+    """Return the message field with the hash that commits this server to its noise; no field if answers are not proved.
+
+    Args:
+        proof: This server's proof of its answer share; None if answers are not proved.
+    """
     return {} if proof is None else {"bound": proof.share_proof.hash}
 
 
@@ -303,11 +309,11 @@ class PlainCounting:
     _lock: Lock = field(default_factory=Lock, init=False)
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
+    def answer_as_leader(self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Return both answer shares, at the server that the analyst asked.
 
         Args:
-            own: The question.
+            question: The question.
             plan: Plan of the question.
             asker: The analyst, whose letter is passed to the other server.
             post: Sends a request to the other server, and returns the reply.
@@ -319,18 +325,18 @@ class PlainCounting:
         proof = self._proof
         with ThreadPoolExecutor(1) as executor:
             future = executor.submit(
-                post, "half", own.to_json(**provenance, letter=asker.envelope, **_noise_hash_field(proof))
+                post, "half", question.to_json(**provenance, letter=asker.envelope, **_noise_hash_field(proof))
             )
             numbers = self._compute_values(plan)
-            peer_share = parse_answer_share(own, future.result(), provenance, 0)
+            peer_share = parse_answer_share(question, future.result(), provenance, 0)
         share = AnswerShare(numbers, 0)
         return AnswerShares(
-            share if proof is None else proof.add_to_share(share, peer_share, own.thresholds, asker.analyst),
+            share if proof is None else proof.add_to_share(share, peer_share, question.thresholds, asker.analyst),
             peer_share.get("half"),
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """SECRET: return this server's answer share for all cells.
+        """SECRET: return this server's answer share of the counts of all cells, without a check of reports.
 
         Args:
             plan: Plan of the answer.
@@ -348,6 +354,9 @@ class PlainCounting:
 
         Counts at thresholds are computed anew. The proved answer and the counts of all cells are computed once, while
         concurrent requests wait.
+
+        Args:
+            plan: Plan of the answer: mechanism, thresholds and noise.
         """
         if not plan.query.is_dense and (self.proofs is None or plan.query.requested_slots != self.proofs.thresholds):
             return make_answer_share(plan, self.reports, self.allotment)
@@ -356,22 +365,22 @@ class PlainCounting:
                 self._own_values = make_answer_share(plan, self.reports, self.allotment)
             return self._own_values
 
-    def evaluate(self, asked: QuestionMessage) -> bytes:
+    def make_digests(self, question: QuestionMessage) -> bytes:
         """Refuse the other server's request for digests: reports of this task are not checked.
 
         Args:
-            asked: The question of the peer.
+            question: The question of the peer.
 
         Raises:
             ProtocolError: always.
         """
         raise ProtocolError("question", NOT_CHECKED, 409)
 
-    def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
-        """Refuse the other server's digests: reports of this task are not checked.
+    def settle_check(self, question: QuestionMessage, message: bytes) -> bytes:
+        """Refuse the other server's digests, which this task does not use: its reports are not checked.
 
         Args:
-            asked: The question of the peer.
+            question: The question of the peer.
             message: The peer's message with its digests.
 
         Raises:
@@ -379,12 +388,12 @@ class PlainCounting:
         """
         raise ProtocolError("question", NOT_CHECKED, 409)
 
-    def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
+    def answer_as_follower(self, message: bytes, question: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """Return this server's answer share to the other server, which the analyst asked.
 
         Args:
             message: The question as the other server sent it.
-            asked: This question, parsed.
+            question: This question, parsed.
             plan: Plan of the answer.
             analyst: Number of the analyst.
         """
@@ -393,16 +402,20 @@ class PlainCounting:
         return (
             share
             if proof is None
-            else proof.add_to_share(share, parse_object(message, "question"), asked.thresholds, analyst)
+            else proof.add_to_share(share, parse_object(message, "question"), question.thresholds, analyst)
         )
 
 
 NOT_COLLECTED = "collection jobs are for tasks that count all cells without proofs of answers; ask with dpcurves ask"
 NOT_CHECKED = (
-    "is about a check, but reports of this task are not checked; use the same version of dpcurves at both servers"
+    "must not be about a check, because reports of this task are not checked; use the same "
+    "version of dpcurves at both servers"
 )
 UNCHECKED = "reports must be checked before the first answer; ask again"
-FAILING = "some reports fail the check at these edges, and none is dropped any more; ask at other edges"
+FAILING = (
+    "some reports fail the check at these edges, and reports cannot be dropped after the "
+    "first answer; ask at other edges"
+)
 
 
 @dataclass(repr=False)
@@ -453,15 +466,15 @@ class CheckedCounting:
     _node_sums: NodeSumCache | None = field(default=None, init=False)
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
-    def lead(self, own: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
+    def answer_as_leader(self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
         """Return both answer shares, at the server that the analyst asked. Before the first answer, check the
         reports.
 
         A server whose store was restored to a time before the check receives the set of failed reports again.
 
         Args:
-            own: The question.
-            plan: Its plan.
+            question: The question.
+            plan: Plan of the answer.
             asker: The analyst, whose letter is passed to the other server.
             post: Sends a request to the other server.
 
@@ -470,16 +483,16 @@ class CheckedCounting:
         """
         dropped = self._dropped_bits or self._run_check(post)
         try:
-            return self._lead_checked(own, plan, asker, dropped, post)
+            return self._lead_checked(question, plan, asker, dropped, post)
         except ProtocolError as error:
             if error.rule != UNCHECKED:
                 raise
-        return self._lead_checked(own, plan, asker, self._run_check(post), post)
+        return self._lead_checked(question, plan, asker, self._run_check(post), post)
 
     def _lead_checked(
         self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, dropped: bytes, post: Post
     ) -> AnswerShares:
-        """Return both answer shares after the check.
+        """Return both answer shares of a question after reports were checked, at the server that the analyst asked.
 
         Args:
             question: The analyst's question.
@@ -509,7 +522,7 @@ class CheckedCounting:
         )
 
     def make_cell_share(self, plan: Plan, post: Post | None) -> AnswerShare:
-        """Return this server's answer share for all cells.
+        """Return this server's answer share of the counts of all cells, over the reports that pass the check.
 
         Args:
             plan: Plan of all cells.
@@ -525,11 +538,12 @@ class CheckedCounting:
             self._compute_values(plan, dropped)[0], int(unpack_flags(dropped, self.status.reports).sum())
         )
 
-    def evaluate(self, asked: QuestionMessage) -> bytes:
-        """Return the digests that the other server compares before the first answer.
+    def make_digests(self, question: QuestionMessage) -> bytes:
+        """Return this server's digests of all reports, which the other server compares with its own before the first
+        answer.
 
         Args:
-            asked: The question of the peer.
+            question: The question of the peer.
 
         Returns:
             Digests and this server's report set, as JSON.
@@ -537,21 +551,21 @@ class CheckedCounting:
         Raises:
             ProtocolError: the question names other thresholds than those at which reports are checked.
         """
-        if asked.thresholds != self.task.checked_at:
+        if question.thresholds != self.task.checked_at:
             raise ProtocolError(
                 "thresholds",
                 "must be the thresholds at which the task checks reports; use the same version of "
                 "dpcurves at both servers",
                 409,
             )
-        return asked.encode_answer((), self.status.provenance, check=encode_digests(self._evaluate_reports()))
+        return question.encode_answer((), self.status.provenance, check=encode_digests(self._evaluate_reports()))
 
-    def follow(self, message: bytes, asked: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
+    def answer_as_follower(self, message: bytes, question: QuestionMessage, plan: Plan, analyst: int) -> AnswerShare:
         """Return this server's answer share to the other server, which the analyst asked.
 
         Args:
             message: The question as the other server sent it.
-            asked: This question, parsed.
+            question: This question, parsed.
             plan: Plan of the answer.
             analyst: Number of the analyst.
 
@@ -567,14 +581,15 @@ class CheckedCounting:
         return (
             share
             if proof is None
-            else proof.add_to_share(share, parse_object(message, "question"), asked.thresholds, analyst)
+            else proof.add_to_share(share, parse_object(message, "question"), question.thresholds, analyst)
         )
 
-    def settle(self, asked: QuestionMessage, message: bytes) -> bytes:
-        """Check all reports with the other server's digests, unless that was done, and return which failed.
+    def settle_check(self, question: QuestionMessage, message: bytes) -> bytes:
+        """Check all reports against the other server's digests, unless they are checked already, and return which
+        failed.
 
         Args:
-            asked: The question of the peer.
+            question: The question of the peer.
             message: The peer's message with its digests, as JSON.
 
         Returns:
@@ -584,13 +599,13 @@ class CheckedCounting:
             ProtocolError: the message does not contain valid digests, or too few reports pass.
         """
         dropped = self._dropped_bits or self._record_check(self._evaluate_reports(), parse_object(message, "question"))
-        return asked.encode_answer((), self.status.provenance, dropped=b64encode(dropped).decode())
+        return question.encode_answer((), self.status.provenance, dropped=b64encode(dropped).decode())
 
     # the check runs once, before the first answer
 
     @property
     def _dropped_bits(self) -> bytes | None:
-        """Flags of the failed reports; None before the check."""
+        """Flags of the reports that failed the servers' check, packed as bits; None before the check."""
         return self.store.read_dropped(self.task.hash, -(-self.status.reports // 8))
 
     def _run_check(self, post: Post) -> bytes:
@@ -713,8 +728,8 @@ class TaskService(SharedTaskService[Task]):
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
         **CLOSES,
-        "evaluate": (lambda service, message: service.evaluate(message), LARGEST_QUESTION),
-        "settle": (lambda service, message: service.settle(message), LARGEST_LISTING),
+        "evaluate": (lambda service, message: service.make_digests(message), LARGEST_QUESTION),
+        "settle": (lambda service, message: service.settle_check(message), LARGEST_LISTING),
         "half": (lambda service, message: service.make_answer_share(message), LARGEST_LISTING),
     })  # fmt: skip
 
@@ -755,7 +770,7 @@ class TaskService(SharedTaskService[Task]):
         asker = AskingAnalyst(analyst, parse_envelope(stored))
         question = QuestionMessage.create(self.task, analyst_question.thresholds, analyst_question.question_id)
         counting = self._agree_on_counting(question)
-        own_share, peer_share = counting.lead(
+        own_share, peer_share = counting.answer_as_leader(
             question, self._plan(analyst_question, counting), asker, self._post_to_peer
         )
         return encode_sealed_answer(reply, self.party, _to_answer(own_share, counting.status), peer_share)
@@ -793,7 +808,7 @@ class TaskService(SharedTaskService[Task]):
 
     @cached_property
     def _verifier(self) -> ReportVerifier:
-        """The verification of reports on arrival, with this server's verification key."""
+        """Verifier that checks proofs of reports on arrival, with this server's verification key."""
         return ReportVerifier(self.task, self.party, derive_verify_key(self._shared_secret, self.task.hash))
 
     def run_collection_job(self, message: bytes) -> bytes:
@@ -857,13 +872,17 @@ class TaskService(SharedTaskService[Task]):
         return self._seal_aggregate_share(job, counting.make_cell_share(task.plan((), status.reports), None), status)
 
     def _require_collectable(self) -> Task:
-        """Return the task, if it counts cells without proofs."""
+        """Check that an analyst can collect this task's counts by the DAP draft, and return the task.
+
+        Raises:
+            ProtocolError: the task counts at thresholds only, or proves its answers (status 404).
+        """
         if self.task.count_kind is not CountKind.CELLS or self.task.proof_key_hashes:
             raise ProtocolError("task", NOT_COLLECTED, 404)
         return self.task
 
     def _seal_aggregate_share(self, job: dap.CollectionJobRequest, share: AnswerShare, status: TaskStatus) -> bytes:
-        """Seal an aggregate share of this profile: the set, both commitments, the number of dropped reports, and the
+        """Seal a server's aggregate share to the collector: report set, commitments, number of dropped reports, and
         values.
 
         Args:
@@ -895,7 +914,7 @@ class TaskService(SharedTaskService[Task]):
         analyst = find_bearer(self.task, letter.token, Role.ANALYST, self.party)
         self.count_question(analyst)
         counting = self._ensure_counting()
-        share = counting.follow(message, question, self._plan(question, counting), analyst)
+        share = counting.answer_as_follower(message, question, self._plan(question, counting), analyst)
         sealed = letter.answer_key.seal_answer_share(self.party, _to_answer(share, counting.status))
         optional_fields = {"bound": share.noise_hashes[self.party]} if share.noise_hashes else {}
         optional_fields |= {"seen": share.marks_hash} if share.marks_hash else {}
@@ -903,7 +922,7 @@ class TaskService(SharedTaskService[Task]):
             **counting.status.provenance, dropped=share.dropped_count, half=sealed, **optional_fields
         )
 
-    def evaluate(self, message: bytes) -> bytes:
+    def make_digests(self, message: bytes) -> bytes:
         """Return the digests that the other server compares before reports count.
 
         Args:
@@ -916,9 +935,9 @@ class TaskService(SharedTaskService[Task]):
             ProtocolError: the request is not allowed.
         """
         question = self._parse_peer_question(message)
-        return self._ensure_counting().evaluate(question)
+        return self._ensure_counting().make_digests(question)
 
-    def settle(self, message: bytes) -> bytes:
+    def settle_check(self, message: bytes) -> bytes:
         """Check all reports with the other server's digests, before the first answer; return the flags of those that
         failed.
 
@@ -931,7 +950,7 @@ class TaskService(SharedTaskService[Task]):
         Raises:
             ProtocolError: the request is not allowed.
         """
-        return self._ensure_counting().settle(self._parse_peer_question(message), message)
+        return self._ensure_counting().settle_check(self._parse_peer_question(message), message)
 
     def _agree_on_counting(self, question: QuestionMessage) -> PlainCounting | CheckedCounting:
         """Return the counting of the agreed set. The other server must agree before the first charge; later messages
@@ -971,7 +990,9 @@ class TaskService(SharedTaskService[Task]):
         return self.task.plan(question.thresholds, counting.status.reports)
 
     def _ensure_counting(self) -> PlainCounting | CheckedCounting:
-        """Charge the whole loss of the task for these reports, and no other set, and return their counting."""
+        """Charge the task's whole loss for the accepted report set, once, and return the object that counts these
+        reports.
+        """
         with self._lock:
             if self._counting is None:
                 status = self._require_closed()
@@ -991,7 +1012,8 @@ class TaskService(SharedTaskService[Task]):
         """
 
         def derive_noise_key(dropped: bytes) -> NoiseKey:
-            """SECRET: return the noise key of the accepted reports, given the flags of those that failed.
+            """SECRET: return the noise key of the reports that passed the check; another set of failed reports has
+            another key.
 
             Args:
                 dropped: Packed flags of the reports that failed the check.
@@ -1090,10 +1112,10 @@ class TaskService(SharedTaskService[Task]):
         return self._noise.derive_noise_key(str(status.report_set))
 
     def _derive_verify_key(self, status: TaskStatus) -> bytes:
-        """Derive the key of digests. Both servers can derive it, no owner can; it belongs to a closed set.
+        """Derive the secret key with which both servers hash reports to check them; no owner can derive it.
 
         Args:
-            status: State of the closed task.
+            status: State of the closed task; each report set has its own key.
         """
         return derive_key(self._shared_secret, f"verification {self.task.hash} {status.report_set}")
 

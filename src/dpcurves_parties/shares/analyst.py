@@ -274,7 +274,7 @@ class Analyst:
         self.close()
 
     def close(self) -> None:
-        """Close the connection to the server that is asked."""
+        """Close the connection to the server that answers this analyst's questions."""
         self._server.close()
 
     def ask(
@@ -384,7 +384,7 @@ class Analyst:
         if self._commitments not in (None, first.commitments):
             raise ProtocolError(
                 "servers",
-                "the answer has other noise than before; nothing is read. Ask both operators whether a "
+                "the answer has other noise than before, and was discarded; ask both operators whether a "
                 "store was restored",
                 502,
             )
@@ -426,7 +426,9 @@ class Analyst:
 
     @contextmanager
     def _tolerate_unproved(self) -> Iterator[None]:
-        """Record a refusal as a doubt instead of raising it, if unproved answers are accepted."""
+        """Accept unproved answers where the analyst allows them: a refusal is recorded as a doubt instead of being
+        raised.
+        """
         try:
             yield
         except ProtocolError as error:
@@ -446,7 +448,7 @@ class Analyst:
         if self._set not in (None, named):
             raise ProtocolError(
                 "server",
-                "the answer is from another report set than before; nothing is read. Ask both "
+                "the answer is from another report set than before, and was discarded; ask both "
                 "operators whether a store was restored",
                 502,
             )

@@ -106,7 +106,11 @@ def _reduce(words: Words) -> Words:
 
 
 def _negate(words: Words) -> Words:
-    """Return the residues of the negated words, which must be at most the prime; 0 becomes the prime itself."""
+    """Negate residues modulo the Mersenne prime without branches; 0 becomes the prime itself.
+
+    Args:
+        words: Residues, each at most the prime.
+    """
     return words ^ _LOW
 
 
@@ -123,7 +127,7 @@ def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
 
 
 def inner_products(first: Words, second: Words) -> list[int]:
-    """Return inner products modulo the prime.
+    """Return the inner product of each pair of rows of residues, modulo the prime 2**61 - 1.
 
     Args:
         first: Residues, (rows, size).
@@ -157,7 +161,8 @@ class ProvedValues(Protocol):
         """Number of values that the answer has and the proof covers."""
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
-        """Return the inner product of the coefficients with the contribution of a record in each of these slots.
+        """Return for each record its weight in an answer's proof: the coefficients times what the record adds to the
+        values.
 
         A missing record, whose slot is behind all others, contributes 0.
 
@@ -190,7 +195,7 @@ FALSE_BLAME_PROBABILITY = 2.0**-40
 
 IMPOSSIBLE = (
     "the proved counts are impossible for this number of reports with correctly drawn "
-    "noise; nothing is read. Tell both operators"
+    "noise, so the answer was discarded; tell both operators"
 )
 
 
@@ -206,11 +211,14 @@ class ProvedCells(ProvedValues):
 
     @property
     def size(self) -> int:
-        """Number of values: all interval sums, and one for missing values if they are counted."""
+        """Number of proved values: all interval sums, and the count of missing values if they are counted."""
         return self.distribution.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
-        """Return for each slot the sum modulo the prime of the coefficients of the intervals that contain it.
+        """Return for each slot the weight of a report in an answer's proof: the summed coefficients of intervals with
+        the slot.
+
+        Sums are modulo the prime 2**61 - 1.
 
         Args:
             coefficients: A residue per proved value, in the order of the distribution.
@@ -264,8 +272,8 @@ class ProvedCells(ProvedValues):
 
 
 NOT_BETWEEN = (
-    "a count is not between the proved counts at the adjacent edges: an answer share is "
-    "wrong, or unchecked reports are; nothing is read. Tell both operators"
+    "a count is not between the proved counts at the adjacent edges, because an answer share or "
+    "unchecked reports are wrong, so the answer was discarded; tell both operators"
 )
 
 
@@ -285,7 +293,10 @@ class ProvedEdges(ProvedValues):
         return self.distribution.size
 
     def compute_weights(self, coefficients: Words, slots: NDArray[np.int64]) -> Words:
-        """Return for each slot the sum modulo the prime of the coefficients of the edges above it.
+        """Return for each slot the weight of a report in an answer's proof: the summed coefficients of the edges above
+        the slot.
+
+        Sums are modulo the prime 2**61 - 1.
 
         Args:
             coefficients: A residue per edge, in rising order of edges.
@@ -328,19 +339,19 @@ class ProvedEdges(ProvedValues):
         if falls or counts_by_edge[largest] > reports + self.bound_noise_difference(0, largest):
             raise ProtocolError("servers", IMPOSSIBLE, 502)
 
-    def require_between(self, listed: Sequence[int], asked: Mapping[int, int]) -> None:
+    def require_between(self, proved_counts: Sequence[int], other_counts: Mapping[int, int]) -> None:
         """Refuse counts that are not between the proved ones at the adjacent edges.
 
         Args:
-            listed: Proved counts.
-            asked: Counts below other thresholds.
+            proved_counts: Proved counts.
+            other_counts: Counts below other thresholds.
 
         Raises:
             ProtocolError: a count is not between them.
         """
-        counts = {0: 0, **dict(zip(self.distribution.prefix_lengths, listed, strict=True))}
+        counts = {0: 0, **dict(zip(self.distribution.prefix_lengths, proved_counts, strict=True))}
         edges = list(counts)
-        for threshold, count in asked.items():
+        for threshold, count in other_counts.items():
             above = bisect_left(edges, threshold)
             extended = {**counts, threshold: count}
             lower, upper = edges[max(above - 1, 0)], edges[above]
@@ -359,23 +370,25 @@ class ProvedEdges(ProvedValues):
 
     @property
     def max_noise_difference(self) -> float:
-        """The largest bound `bound_noise_difference` of counts below adjacent edges.
+        """Largest difference that noise may cause between counts below adjacent edges, see `bound_noise_difference`.
 
-        It also bounds counts between two edges, which share at least as many noises with the count below the lower
-        edge.
+        The bound also holds for counts between two edges, which share at least as many noises with the count below the
+        lower edge.
         """
         return max(self.bound_noise_difference(*edges) for edges in pairwise((0, *self.distribution.prefix_lengths)))
 
-    def bound_noise_difference(self, one: int, other: int) -> float:
+    def bound_noise_difference(self, edge: int, other_edge: int) -> float:
         """Return a bound that the difference of the noises of two counts exceeds with probability at most
         `FALSE_BLAME_PROBABILITY`.
 
         Args:
-            one: Edge of one count, as a number of slots.
-            other: Edge of the other count.
+            edge: Edge of one count, as a number of slots.
+            other_edge: Edge of the other count.
         """
-        noises_of_both = len(self.distribution.blocks_on_path(one)) + len(self.distribution.blocks_on_path(other))
-        noises = noises_of_both - 2 * self.distribution.count_shared_noises(one, other)  # noise of both counts cancels
+        noises_of_both = len(self.distribution.blocks_on_path(edge)) + len(self.distribution.blocks_on_path(other_edge))
+        noises = noises_of_both - 2 * self.distribution.count_shared_noises(
+            edge, other_edge
+        )  # noise of both counts cancels
         return tail_bound((WeightedNoise(noises, 1.0, self.distribution.noise),), FALSE_BLAME_PROBABILITY)
 
 
@@ -396,7 +409,11 @@ class ProofKeys:
 
     @classmethod
     def generate(cls, analysts: int) -> Self:
-        """SECRET: draw a new secret, from which the keys of this number of analysts are derived."""
+        """SECRET: draw a new secret for proofs of answers, from which each analyst's key is derived.
+
+        Args:
+            analysts: Number of analysts.
+        """
         return cls(secrets.token_hex(32), analysts)
 
     @property
@@ -411,7 +428,7 @@ class ProofKeys:
 
     @property
     def hashes(self) -> tuple[str, ...]:
-        """Hashes of the analysts' keys, for the task document.
+        """Public hashes of the analysts' secret proof keys, for the task document.
 
         Returns:
             Hashes in the order of the analysts' numbers.
@@ -428,20 +445,20 @@ class ProofKeys:
 
 
 def hash_key(key: str) -> str:
-    """Return the public hash of an analyst's key."""
+    """Return the hash of an analyst's proof key, by which the public task document names the key."""
     return sha256(f"dpcurves proof key\n{key}".encode()).hexdigest()
 
 
 def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
-    """Return the key in a ticket, if its hash is allowed.
+    """Return the key for proofs of answers in a ticket, if the task document lists its hash.
 
     Args:
-        key: The key.
+        key: The ticket's key for proofs of answers; empty if the ticket has none.
         allowed_hashes: Hashes of keys in the task document.
-        key_hash: Hash of the key.
+        key_hash: Hash of `key`.
 
     Raises:
-        ProtocolError: the ticket has another key or none.
+        ProtocolError: the ticket has a key that the task document does not list, or none.
     """
     if key_hash not in allowed_hashes:
         raise ProtocolError(
@@ -452,7 +469,7 @@ def require_key(key: str, allowed_hashes: Sequence[str], key_hash: str) -> str:
 
 
 def derive_coefficients(key: str, task: str, size: int) -> Words:
-    """SECRET: return an analyst's coefficients for answers.
+    """SECRET: derive an analyst's random coefficients, by which the analyst verifies proofs of answers.
 
     Args:
         key: The analyst's key, in hexadecimal digits.
@@ -551,18 +568,21 @@ class ShareProof(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the masked noise in hexadecimal digits, to which the server is bound."""
+        """SHA-256 of the masked noise in hexadecimal digits: this commitment binds the server to its noise."""
         return hash_noise(self.masked_noise)
 
     def proof_for_analyst(self, analyst: int) -> tuple[int, ...]:
         """Return the proof for one analyst, which is sent beside the answer share: the masked noise, then the analyst's
         sum.
+
+        Args:
+            analyst: Number of the analyst, whose secret key weights the sum.
         """
         return *self.masked_noise, self.sums[analyst]
 
 
 def hash_noise(noise: Sequence[int]) -> str:
-    """Return the SHA-256 of masked noise, in 64 hexadecimal digits."""
+    """Return the SHA-256 of masked noise, in 64 hexadecimal digits: a server's commitment to its noise."""
     return sha256(b"dpcurves masked noise\n" + np.asarray(noise, "<u8").tobytes()).hexdigest()
 
 
@@ -610,7 +630,7 @@ class ServerProver:
 def require_proved_answer(
     key: str, task: str, counts: Sequence[int], proofs: Sequence[Sequence[int]], noise_hashes: Sequence[str]
 ) -> None:
-    """Refuse an answer that is not proved.
+    """Refuse a two-server answer unless both servers' proofs show that it was computed from the shares as promised.
 
     Args:
         key: Key of the analyst.
@@ -639,12 +659,12 @@ def require_proved_answer(
 
 
 OTHER_NOISE = (
-    "an answer share has other noise than its server announced before the first answer; "
-    "nothing is read. Ask its operator"
+    "an answer share has other noise than its server announced before the first answer, so the "
+    "answer was discarded; ask the operator of that server"
 )
 UNPROVED = (
     "the answer is not proved: an answer share omits or adds reports, or an owner sent a "
-    "wrong proof word; nothing is read. Tell both operators"
+    "wrong proof word. It was discarded; tell both operators"
 )
 
 
@@ -652,7 +672,7 @@ def require_words(words: Words) -> None:
     """Check that proof words are below the prime 2**61 - 1.
 
     Raises:
-        ValueError: a word is not; the message shows none of them.
+        ValueError: a word is not below the prime; the message shows no word.
     """
     if bool(np.any(words >= _LOW)):
         raise InvalidArgument(

@@ -40,7 +40,7 @@ from .task import Task
 
 CLOCK_PRECISIONS = 1
 """Time precisions (days) by which a client's clock may be ahead: 1, because clocks differ around midnight."""
-NO_LEADER = "helps in this task; send reports to the leader, server 0"
+NO_LEADER = "this server is the helper of the task; send reports to the leader, server 0"
 
 
 def derive_contribution_id(task: Task) -> bytes:
@@ -135,17 +135,17 @@ class ReportVerifier:
         ]  # fmt: skip
 
     def find_failures(
-        self, verified: VerifiedCells | None, told: Sequence[dap.VerifyResp]
+        self, verified: VerifiedCells | None, helper_answers: Sequence[dap.VerifyResp]
     ) -> dict[bytes, dap.ReportError]:
         """Return the ids of the reports that the leader rejects after the helper's answers, with the reasons.
 
         Args:
             verified: The leader's result of `verify_reports`; None if the reports have no proofs.
-            told: The helper's answer about each report, in the same order.
+            helper_answers: The helper's answer about each report, in the same order.
         """
-        expected = [b""] * len(told) if verified is None else [row.tobytes() for row in verified.seeds]
+        expected = [b""] * len(helper_answers) if verified is None else [row.tobytes() for row in verified.seeds]
         failed = dict[bytes, dap.ReportError]()
-        for answer, seed in zip(told, expected, strict=True):
+        for answer, seed in zip(helper_answers, expected, strict=True):
             if isinstance(answer.result, dap.ReportError):
                 failed[answer.report_id] = answer.result
             elif answer.result != dap.encode_ping_pong_message(dap.PingPongType.FINISH, seed):
@@ -178,7 +178,11 @@ class OpenedUpload(NamedTuple):
     errors: Mapping[bytes, dap.ReportError]
 
     def drop_invalid(self, are_shares: Sequence[bool]) -> OpenedUpload:
-        """Return this upload without the reports that are not shares of the task."""
+        """Return this upload without the reports that are not valid shares of the task.
+
+        Args:
+            are_shares: For each report, whether it is a valid share.
+        """
         if all(are_shares):
             return self
         invalid_ids = [
@@ -327,10 +331,13 @@ class UploadLeader:
 
 
 def _extract_error(outcome: int | BaseException) -> Exception | None:
-    """Return the error that an outcome is; None for a number.
+    """Return the error of a stored upload; None if its outcome is a number of new reports.
+
+    Args:
+        outcome: Number of new reports, or the exception that refused the upload.
 
     Raises:
-        BaseException: the outcome is one that must end the program, such as KeyboardInterrupt.
+        BaseException: the outcome is an exception that must end the program, such as KeyboardInterrupt.
     """
     if isinstance(outcome, BaseException) and not isinstance(outcome, Exception):
         raise outcome
@@ -351,7 +358,9 @@ def answer_aggregation_job(
         ProtocolError: this is the leader, or the task accepts no more reports.
     """
     if service.party != 1:
-        raise ProtocolError("server", "leads this task; send aggregation jobs to the helper, server 1", 404)
+        raise ProtocolError(
+            "server", "this server is the leader of the task; send aggregation jobs to the helper, server 1", 404
+        )
     errors = dict[bytes, bytes | dap.ReportError]()
     valid = list[tuple[int, StoredReport, bytes]]()
     for init in verify_inits:
@@ -407,14 +416,15 @@ def _open_owned_report(
 
 
 def _are_shares(service: SharedTaskService[Task], shares: Sequence[bytes]) -> list[bool]:
-    """Return which shares of the right size are shares of the task; all are parsed at once if none is invalid.
+    """Return which messages are valid shares of the task's reports; if all are valid, they are parsed only once,
+    together.
 
     Args:
         service: Service of the task at this server.
-        shares: Shares of reports for this server.
+        shares: Candidate shares for this server, each of the right size.
 
     Returns:
-        A flag per share.
+        One flag per share.
     """
     try:
         service.task.encoding.require_shares(service.party, shares)
@@ -436,7 +446,7 @@ def _open_report(
         extension_types: Types of private extensions, in order.
 
     Returns:
-        The stored form and the extensions; or the error that is told to the sender.
+        The stored form and the extensions; or the error that is reported to the sender.
     """
     if share.report_metadata.time > time() / dap.TIME_PRECISION + CLOCK_PRECISIONS:
         return dap.ReportError.REPORT_TOO_EARLY
@@ -538,7 +548,7 @@ class LeaderUpload:
         return sent
 
     def encode_upload_request(self, reports: Sequence[tuple[bytes, tuple[bytes, bytes]]]) -> bytes:
-        """Return an `UploadRequest` of the draft.
+        """Encode reports as an `UploadRequest` of the DAP draft, with both shares of each report encrypted.
 
         Args:
             reports: Id of each report, and its shares for server 0 and server 1.

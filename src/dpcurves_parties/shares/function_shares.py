@@ -85,7 +85,7 @@ class ShareHolder(Protocol):
         ...
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> Sequence[int]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of reports below each threshold.
 
         The shares of both servers add up to the exact counts.
 
@@ -136,7 +136,7 @@ class FunctionShares:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of data holders: two servers with their shares."""
+        """Types of the data holders of this trust model: two servers with their shares."""
         return (ShareHolder,) * SERVERS
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
@@ -413,7 +413,7 @@ def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _list_cell_thresholds(plan: Plan) -> Sequence[int]:
-    """Return the numbers of slots of all prefixes: 1 to the number of cells.
+    """Return the thresholds whose prefix counts give the counts of all cells: 1 to the number of cells.
 
     Args:
         plan: Plan of counts of all cells.
@@ -447,9 +447,9 @@ def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
 
 
 def _read_cell_values(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the values with the public number of reports added to the missing cell.
+    """Return the released counts with the missing cell completed: the public number of reports is added to its value.
 
-    Both servers only subtracted the reports with a slot there.
+    The servers' sums hold only the negative number of reports that are in a slot.
 
     Args:
         plan: Plan of counts of all cells, with a missing cell.

@@ -74,7 +74,9 @@ class HistogramEncoding(ShareEncoding):
 
     @cached_property
     def scheme(self) -> Prio3Histogram:
-        """The scheme of the draft for all reports of the task: its number of cells, and the context of its hashes."""
+        """Prio3Histogram scheme (VDAF draft) that makes and checks the task's reports, with its number of cells and its
+        context.
+        """
         return Prio3Histogram.with_smallest_reports(self.slots + 1, DAP_VERSION + bytes.fromhex(self.task))
 
     @property
@@ -128,7 +130,7 @@ class HistogramEncoding(ShareEncoding):
             ValueError: A number is not a slot, nor the number of slots (missing).
         """
         if np.any((rows < 0) | (rows > self.slots)):
-            raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
+            raise InvalidArgument("slots", f"must be indices of slots from 0 to {self.slots}")
         ids = [randomness.random_bytes(ID_SIZE) for _ in rows]
         reports = []
         for rows_slice in self._slice_reports(len(rows)):
@@ -153,7 +155,7 @@ class HistogramEncoding(ShareEncoding):
         """
         self.scheme.require_shares(party, [share[self.public_size :] for share in shares])
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the loops now, so that later calls do not wait, by sharing and verifying one made-up report."""
         ((report_id, (first, second)),) = self.share_records_with_ids(np.zeros(1, np.int64), Randomness.from_system())
         both = [
@@ -207,7 +209,7 @@ class HistogramReports:
         return HistogramEvaluation(tuple(thresholds), self, totals, np.concatenate(messages), np.concatenate(seeds))
 
     def sum_cells(self, chosen: NDArray[np.bool_]) -> list[int]:
-        """SECRET: return this server's shares of the numbers of chosen reports in each cell.
+        """SECRET: return this server's shares of the histogram of the chosen reports: a number for each cell.
 
         Args:
             chosen: Mask of the reports, (reports,).

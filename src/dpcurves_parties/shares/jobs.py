@@ -33,8 +33,8 @@ from ..serving.workers import Workers
 from .shared_records import CheckedReports, CheckedTreeEncoding, Evaluation, SharedReports, TreeEncoding, Words
 
 DAMAGED = (
-    "a share in the jobs was damaged or is missing, and nothing is answered; start the "
-    "server again, which writes them anew"
+    "a file of shares for the workers is damaged or missing, so no answer is given; start the "
+    "server again, which writes these files anew"
 )
 """Error message for a missing or damaged blob."""
 NO_NOISE_KEY = NoiseKey(bytes(32))
@@ -71,7 +71,7 @@ class JobContext(NamedTuple):
     verify_key: bytes = b""
 
     def open_reports(self, shares: bytes, report_mask: NDArray[np.bool_] | None) -> SharedReports | CheckedReports:
-        """SECRET: parse the reports in a blob.
+        """SECRET: parse the reports of a job's blob of concatenated shares.
 
         Args:
             shares: Concatenated shares, of equal sizes.
@@ -135,7 +135,7 @@ class JobSums(NamedTuple):
 
 
 def evaluate_job(work: JobRequest) -> JobSums:
-    """SECRET: compute a worker's sums of one job.
+    """SECRET: compute the sums of one job at a worker: read its blob of shares, and add up the shares.
 
     Args:
         work: The job, with its thresholds or nodes.
@@ -162,20 +162,20 @@ def evaluate_job(work: JobRequest) -> JobSums:
     return JobSums(np.array(sums, dtype=np.uint64), digests)
 
 
-def add_sums(one: JobSums, other: JobSums) -> JobSums:
+def add_sums(first: JobSums, second: JobSums) -> JobSums:
     """SECRET: return the sums of two groups of jobs together: the associative function of the map-reduce.
 
     Args:
-        one: Sums of the first group.
-        other: Sums of the second group, at the same thresholds or nodes.
+        first: Sums of the first group.
+        second: Sums of the second group, at the same thresholds or nodes.
 
     Returns:
         Sums modulo 2**64, and the digests of the first group, then those of the second; not intact if either is not.
     """
-    if not (one.is_intact and other.is_intact):
-        return one._replace(is_intact=False)
-    digests = np.concatenate([one.digests, other.digests]) if one.digests.size else one.digests
-    return JobSums(one.shares + other.shares, digests)
+    if not (first.is_intact and second.is_intact):
+        return first._replace(is_intact=False)
+    digests = np.concatenate([first.digests, second.digests]) if first.digests.size else first.digests
+    return JobSums(first.shares + second.shares, digests)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -195,13 +195,14 @@ class JobSet:
     def compute_sums(
         self, thresholds: Sequence[int], report_mask: NDArray[np.bool_] | None = None, nodes: Sequence[Node] = ()
     ) -> JobSums:
-        """SECRET: return sums over all reports, or over those of a mask.
+        """SECRET: return sums of the shares in all jobs, over all reports or over the reports of a mask, computed by
+        workers.
 
         Args:
             thresholds: Numbers of slots.
             report_mask: Mask of the reports, with at least one; None: all.
-            nodes: Nodes instead of thresholds: the sums are those in their left children, with a row of hashes of each
-                job.
+            nodes: Nodes of the tree instead of thresholds: the sums are counts in the nodes' left children, with a row
+                of hashes of each job.
 
         Raises:
             ProtocolError: A blob was damaged, or workers are unreachable.
@@ -234,7 +235,7 @@ class ReportJobs:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares of the numbers of reports in the first slots.
+        """SECRET: return this server's shares of the numbers of reports below each threshold, computed by the workers.
 
         Args:
             thresholds: Numbers of slots to count below.
@@ -274,7 +275,7 @@ class CheckedJobs:
         return Evaluation(thresholds, self, tuple(sums.shares.tolist()), sums.digests)
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of selected reports below each threshold.
 
         Args:
             report_mask: Mask of the reports that count, (reports,).

@@ -80,14 +80,14 @@ class TreeEncoding(ShareEncoding):
         """Size in bytes of a report for one server: the public part and a seed."""
         return self.public_size + SEED_BYTES
 
-    def share_records(self, places: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
+    def share_records(self, slots: NDArray[np.int64], randomness: Randomness) -> list[tuple[bytes, bytes]]:
         """SECRET: share each record between server 0 and server 1.
 
         Formal guarantees: the share of one server reveals nothing about the record (see `share_cells`, and for checked
         reports `share_checked_cells`).
 
         Args:
-            places: Slot of each record, (records,); the number of slots if the record is missing.
+            slots: Slot of each record, (records,); the number of slots if the record is missing.
             randomness: Source of the seeds.
 
         Returns:
@@ -96,28 +96,28 @@ class TreeEncoding(ShareEncoding):
         Raises:
             ValueError: a number is not a slot, nor the number of slots.
         """
-        if np.any((places < 0) | (places > self.slots)):
-            raise InvalidArgument("places", f"must be indices of slots from 0 to {self.slots}")
-        shares = self.SHARE(places.astype(np.uint64), self.domain, self.engine, randomness)
+        if np.any((slots < 0) | (slots > self.slots)):
+            raise InvalidArgument("slots", f"must be indices of slots from 0 to {self.slots}")
+        shares = self.SHARE(slots.astype(np.uint64), self.domain, self.engine, randomness)
         public = np.hstack(
-            [shares.public.records(), self._make_words(places, [seed_share.words for seed_share in shares.seeds])]
+            [shares.public.records(), self._make_words(slots, [seed_share.words for seed_share in shares.seeds])]
         )
         first, second = (_to_byte_rows(np.hstack([public, seed_share.words])) for seed_share in shares.seeds)
         return list(zip(first, second, strict=True))
 
-    def _make_words(self, places: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
+    def _make_words(self, slots: NDArray[np.int64], seeds: Sequence[Words]) -> Words:
         """SECRET: return the proof words of records, (records, analysts); zeros without a prover.
 
         Args:
-            places: Slot of each record.
+            slots: Slot of each record.
             seeds: Seeds of both servers for each record.
         """
         if self.prover is None:
-            return np.zeros((len(places), self.proof_words), np.uint64)
+            return np.zeros((len(slots), self.proof_words), np.uint64)
         first, second = map(_to_byte_rows, seeds)
-        return self.prover.make_words(places, first, second)
+        return self.prover.make_words(slots, first, second)
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the engine's loops now, so that later calls do not wait: one made-up record is shared and counted."""
         (share, _), *_ = self.share_records(np.zeros(1, dtype=np.int64), Randomness.from_system())
         crypto.prefix_sums(self.parse_keys(0, [share]), [0, self.slots], self.engine)
@@ -127,7 +127,7 @@ class TreeEncoding(ShareEncoding):
 
         Args:
             party: Number of the server.
-            shares: Its shares of some reports.
+            shares: Shares of some reports for this server.
 
         Raises:
             ValueError: a share is not of this encoding and party.
@@ -141,7 +141,7 @@ class TreeEncoding(ShareEncoding):
 
         Args:
             party: Number of the server.
-            shares: Its shares.
+            shares: Shares of the reports for this server.
 
         Raises:
             ValueError: a share is not of this encoding and party.
@@ -153,7 +153,7 @@ class TreeEncoding(ShareEncoding):
 
         Args:
             party: Number of the server.
-            parts: Its shares, part by part.
+            parts: Shares of the reports for this server, part by part.
             count: Number of reports.
 
         Raises:
@@ -228,7 +228,7 @@ class CheckedTreeEncoding(TreeEncoding):
         """
         return crypto.CheckedKeys(*self._join_parts(party, parts, count))
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the engine's loops by sharing and evaluating one checked record."""
         (share, _), *_ = self.share_records(np.zeros(1, dtype=np.int64), Randomness.from_system())
         crypto.evaluate_checked_keys(self.parse_checked_keys(0, [share]), [0, self.slots], self.engine, bytes(32))
@@ -249,7 +249,7 @@ class SharedReports:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of reports below each threshold.
 
         Args:
             thresholds: Numbers of slots, none of them 0.
@@ -288,7 +288,7 @@ class CheckedReports:
         return Evaluation(thresholds, self, *self.sum_keys(self.keys, thresholds))
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of selected reports below each threshold.
 
         Args:
             report_mask: Mask of the reports that count.
@@ -351,15 +351,15 @@ class CheckedReports:
         return tuple(totals), np.concatenate(digests)
 
 
-def join_node_sums(one: crypto.NodeSums, other: crypto.NodeSums) -> crypto.NodeSums:
+def join_node_sums(first: crypto.NodeSums, second: crypto.NodeSums) -> crypto.NodeSums:
     """SECRET: return the sums at nodes over two groups of reports together. The first group's mark hashes come
     first.
 
     Args:
-        one: Sums over the first group of reports.
-        other: Sums over the second group, at the same nodes.
+        first: Sums over the first group of reports.
+        second: Sums over the second group, at the same nodes.
     """
-    return crypto.NodeSums(one.left_counts + other.left_counts, np.concatenate([one.marks, other.marks], axis=1))
+    return crypto.NodeSums(first.left_counts + second.left_counts, np.concatenate([first.marks, second.marks], axis=1))
 
 
 class CheckedShareHolder(Protocol):
@@ -373,7 +373,7 @@ class CheckedShareHolder(Protocol):
         """
 
     def sum_reports(self, report_mask: NDArray[np.bool_], thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of some reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of selected reports below each threshold.
 
         Args:
             report_mask: Mask of the reports that count.
@@ -483,10 +483,10 @@ class AcceptedSums:
     noise_key: NoiseKey
 
     def sum_prefix_shares(self, thresholds: Sequence[int]) -> tuple[int, ...]:
-        """SECRET: return this server's shares, modulo 2**64, of the number of accepted reports in the first slots.
+        """SECRET: return this server's shares, modulo 2**64, of the number of accepted reports below each threshold.
 
         Args:
-            thresholds: Thresholds that were evaluated.
+            thresholds: Numbers of slots, of thresholds that were evaluated before.
 
         Returns:
             Integers in the order of the thresholds.
@@ -504,7 +504,7 @@ def _to_byte_rows(words: Words) -> list[bytes]:
 
 
 def _split_shares(shares: Sequence[bytes], public_size: int) -> tuple[Words, Words]:
-    """Return the public parts (reports, words) and the seeds (reports, 2) of shares.
+    """Split shares into their public parts (reports, words) and their seeds (reports, 2).
 
     Raises:
         InvalidArgument: a share has another size.

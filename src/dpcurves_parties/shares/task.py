@@ -46,7 +46,7 @@ from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedTreeEncoding, TreeEncoding
 
 # Error texts that several checks share.
-CELLS_ONLY = "the task counts all cells at once: ask for whole curves, not at some edges"
+CELLS_ONLY = "the task counts all cells at once; ask for whole curves, not for counts at some edges"
 APART_ONLY = (
     "needs values outside the grid counted apart, and the task clips them into its end "
     "cells; ask another question, or make a task with --outside apart"
@@ -55,8 +55,10 @@ CLIPPED_ONLY = (
     "needs values outside the grid clipped into its end cells, and the task counts them "
     "apart; ask another question, or make a task without --outside apart"
 )
-PREFIXES_ONLY = "the task counts below edges, because its grid is too fine: ask at some of them, or for quantiles"
-NOT_AT_EDGES = "is for tasks that count below thresholds and prove their answers; leave it out"
+PREFIXES_ONLY = (
+    "the task counts below edges only, because its grid is too fine; ask for counts at some edges, or for quantiles"
+)
+NOT_AT_EDGES = "applies to tasks that count below thresholds and prove their answers; leave it out"
 ALWAYS_CHECKED = "must be owners, because reports of this encoding are always checked by the servers"
 UNPROVED = "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
 TOO_FINE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
@@ -259,7 +261,7 @@ class Task(SharedTask):
 
     @property
     def axes(self) -> tuple[Axis | Categories, ...]:
-        """Columns that an owner reads from each record."""
+        """Columns that an owner reads from each record, each with its grid or categories."""
         label_axis = () if self.label is None else (self.label,)
         columns = (*label_axis, *self.beside, Axis(self.column, self.grid))
         return tuple(replace(axis, where=self.where) for axis in columns) if self.where else columns
@@ -423,7 +425,7 @@ class Task(SharedTask):
             value: List in the message's JSON; it must be empty if the task answers all cells at once.
 
         Raises:
-            ProtocolError: the thresholds are not numbers of slots, or too many, or one occurs twice.
+            ProtocolError: the thresholds are not numbers of slots, or are too many or repeated.
         """
         thresholds = value if isinstance(value, list) else []
         limit = self.max_thresholds
@@ -448,7 +450,7 @@ class Task(SharedTask):
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
-        """Parse the task from the fields of its document.
+        """Create the task from the fields of its document, after checking them.
 
         Args:
             stored: Fields of the document as JSON values.
@@ -464,7 +466,9 @@ class Task(SharedTask):
 
 
 def _describe_histogram(slots: int) -> dict[str, object]:
-    """Describe Prio3Histogram's parameters; the last cell holds missing records.
+    """Return the fields of a task document that name the Prio3Histogram scheme and its parameters.
+
+    The last cell holds missing records.
 
     >>> _describe_histogram(8)
     {'vdaf': 'Prio3Histogram', 'length': 9, 'chunk_length': 3}
@@ -496,13 +500,18 @@ STORED.add(Axis | Categories, STORED.encode, _parse_axis)
 
 
 def _ignore_order(axis: Axis | Categories) -> Axis | Categories:
-    """Return an ordinary axis for an `OrderedAxis`, and any other axis as given: owners send both times in any order,
-    and the curve leaves out what is not in order."""
+    """Return the axis as owners report it: an `OrderedAxis` without its order, any other axis unchanged.
+
+    Owners send both times in any order; the curve leaves out records whose times are not in order.
+
+    Args:
+        axis: Axis or categories of the task.
+    """
     return Axis(axis.column, axis.grid, where=axis.where) if type(axis) is OrderedAxis else axis
 
 
 def _describe_axis(axis: Axis | Categories) -> str:
-    """Describe a column and its slots.
+    """Return the words for a column and its number of slots (cells or categories), for the description of a task.
 
     >>> _describe_axis(Categories("ward", ("a", "b"))), _describe_axis(Axis("age", Grid(0, 90, cells=9)))
     ('ward (2 categories)', 'age (9 cells from 0 to 90)')
@@ -514,7 +523,7 @@ def _describe_axis(axis: Axis | Categories) -> str:
 
 
 def _describe_axis_labels(axis: Axis | Categories) -> str:
-    """Return the words for a column with all its labels: numbers as a command declares them, text in quotes.
+    """Return the words for a column with all of its labels: numbers as a command declares them, text in quotes.
 
     >>> _describe_axis_labels(Categories("late", (0, 1))), _describe_axis_labels(Categories("late", ("0", "1")))
     ('late (number:0, number:1)', "late ('0', '1')")
@@ -526,8 +535,11 @@ def _describe_axis_labels(axis: Axis | Categories) -> str:
 
 
 def _count_outside_apart(axes: tuple[Axis | Categories, ...]) -> tuple[Axis | Categories, ...]:
-    """Return the axes with all grids counting values outside in separate cells, so that axes can be
-    compared up to this.
+    """Return the axes with values outside each grid counted in separate cells, to compare axes regardless of that
+    setting.
+
+    Args:
+        axes: Axes of a task or a question.
     """
     return tuple(
         replace(axis, grid=axis.grid.with_outside(Outside.APART)) if isinstance(axis, Axis) else axis for axis in axes

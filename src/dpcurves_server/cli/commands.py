@@ -112,7 +112,11 @@ class _RecordingTerms:
     question: Any = None
 
     def answer(self, question: Any, *_: object) -> None:
-        """Record the question in `question` without asking."""
+        """Record a parsed question instead of asking it: web forms use the command line's parser to build questions.
+
+        Args:
+            question: The question, which is stored in `question`.
+        """
         self.question = question
 
 
@@ -157,7 +161,11 @@ def _build_form(word: str, command: options.Command) -> Form:
 
 
 def _build_field(parameter: Parameter) -> Field:
-    """Return the form field of an option."""
+    """Return the field of a web form that takes the value of a command-line option.
+
+    Args:
+        parameter: Parameter of the command's function, whose annotation declares the option.
+    """
     option = parameter.annotation.__metadata__[0]
     needed = parameter.default is Parameter.empty
     words = str(option.help)
@@ -186,7 +194,7 @@ class StoreOption:
     store: str = option("URL", "Its database, ledger included: sqlite:///server.db, or postgresql+psycopg://...")
 
     def open_services(self) -> Services:
-        """Open the services on the database."""
+        """Open the services of the verification server on the database that --store names."""
         require_extra()
         from .. import Services
 
@@ -443,7 +451,7 @@ def _choose_account(services: Services, relation: Relation, name: str, protected
         services: Services of the server, which know earlier versions.
         relation: How the people of the version relate to the people of the previous version.
         name: Name of the data set.
-        protected: Options of the promise and the cap of a new account.
+        protected: Options that state the guarantee and the cap of a new account.
     """
     from dpcurves.ledger import Account
 

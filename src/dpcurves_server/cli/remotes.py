@@ -77,7 +77,7 @@ class ViewOption:
     view: str | None = optional("NAME", "View of the dataset on the server: only its rows, with its derived columns.")
 
     def apply(self, question: Question[Any], remote: Remote) -> Question[Any]:
-        """Return a question on the view that the option names; the question itself without the option.
+        """Restate a question on the view that --view names; without the option, return the question unchanged.
 
         Args:
             question: The question.
@@ -103,7 +103,7 @@ class RemoteTerms:
     basis: ViewOption
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask the question, write the files of `output`, and print the result and the remaining budget.
+        """Ask the server the question, write the files of `output`, and print the result and the remaining budget.
 
         Args:
             question: The question; its loss is charged by the server.
@@ -207,7 +207,7 @@ def datasets(asking: ProjectOption) -> None:
 
 
 def releases(asking: ProjectOption) -> None:
-    """List the releases to the project, with their losses.
+    """List the answered questions of the project, with their privacy losses.
 
     Example: dpcurves remote releases
     """
@@ -219,7 +219,7 @@ def releases(asking: ProjectOption) -> None:
 
 
 def model(file: ModelFile, asking: ProjectOption) -> None:
-    """Hand in a model: coefficients or thresholds as JSON, and no code.
+    """Upload a model to the project: coefficients or thresholds as JSON, and no code.
 
     Example: dpcurves remote model late.json
     """

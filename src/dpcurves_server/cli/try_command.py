@@ -72,7 +72,11 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
     local = open_local_table(table.data[0], table.table or "", table.delimiter or "", table.encoding or "")
 
     def announce(access: LocalAccess) -> None:
-        """Print the address with its token, and open the browser, unless --no-browser was given."""
+        """Print the address with its token, and open the browser, unless --no-browser was given.
+
+        Args:
+            access: Address of the local app, with its token.
+        """
         print_to_console(console, f"{local.path.name} is open at {access.address}", "Ctrl-C ends this.")
         if not browser.no_browser:
             import webbrowser

@@ -23,7 +23,7 @@ from ..datasets import Dataset
 from ..issuer import AuthorizationRequest, Issuer
 from ..middleware import LARGEST_FILE
 from ..people import SHORTEST_PASSWORD, BrowserSession
-from ..principals import Right, Role, Subject, may, not_found, require
+from ..principals import Right, Role, Subject, has_right, not_found, require
 from ..projects import Project
 from ..questions import redact_question
 from ..synthetic import DESPITE
@@ -39,19 +39,19 @@ ERRAND = "__Host-dpcurves-errand"
 
 
 def redirect_home(visit: Visit) -> Response:
-    """Redirect to the first page of the principal's role.
+    """Redirect to the first page of the principal's role: data sets, people, or the person's own account.
 
     Args:
         visit: Request of a signed-in person.
     """
     principal = visit.principal
-    if may(principal, Right.SEE_DATASETS):
+    if has_right(principal, Right.SEE_DATASETS):
         return redirect_to("datasets")
-    return redirect_to("people") if may(principal, Right.KEEP_PEOPLE) else redirect_to("account")
+    return redirect_to("people") if has_right(principal, Right.KEEP_PEOPLE) else redirect_to("account")
 
 
 def show_sign_in(visit: Visit) -> Response:
-    """Page of the sign-in form.
+    """Answer with the page of the sign-in form.
 
     Args:
         visit: Request; a signed-in person is redirected to the first page.
@@ -128,7 +128,7 @@ def sign_out(visit: Visit) -> Response:
 
 
 def show_account(visit: Visit) -> Response:
-    """Page of the principal's account.
+    """Answer with the page of the principal's account.
 
     Args:
         visit: Request of a signed-in person.
@@ -151,7 +151,7 @@ def change_password(visit: Visit) -> Response:
 
 
 def _find_issuer(visit: Visit) -> Issuer:
-    """Return the site's identity provider.
+    """Return the identity provider (OpenID Connect) by which people sign in to this site.
 
     Args:
         visit: Request.
@@ -194,7 +194,7 @@ def _clear_session_cookie(message: str) -> Response:
 
 
 def show_datasets(visit: Visit) -> Response:
-    """Page of the datasets, each with its remaining budget.
+    """Answer with the page of the datasets, each with its remaining budget.
 
     Args:
         visit: Request of a signed-in person; data sets that the person may not see are left out.
@@ -221,13 +221,13 @@ def show_dataset(visit: Visit) -> Response:
         "dataset.html", dataset=dataset, balance=_find_balance(visit, dataset, projects), projects=projects,
         synthetic=visit.services.synthetic.find(visit.principal, dataset.name, dataset.version),
         published=[redact_question(visit.principal, question) for question in published],
-        steward=may(visit.principal, Right.SET_BUDGETS, Subject(dataset.name)),
+        steward=has_right(visit.principal, Right.SET_BUDGETS, Subject(dataset.name)),
         views=visit.services.datasets.views(visit.principal, dataset.name),
     )  # fmt: skip
 
 
 def send_dummy_table(visit: Visit) -> Response:
-    """Download of a dataset's dummy table.
+    """Answer with a dataset's dummy table, as a CSV file to download.
 
     Args:
         visit: Request, whose path names the data set.
@@ -237,7 +237,7 @@ def send_dummy_table(visit: Visit) -> Response:
 
 
 def send_synthetic_table(visit: Visit) -> Response:
-    """Download of a dataset's synthetic table.
+    """Answer with a dataset's synthetic table, as a CSV file to download.
 
     Args:
         visit: Request, whose path names the data set.
@@ -253,7 +253,7 @@ def send_synthetic_table(visit: Visit) -> Response:
 
 
 def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: str = "", status: int = 200) -> Response:
-    """Answer with the page of a project.
+    """Answer with the page of a project: analysts, budget, models, tokens and questions.
 
     Args:
         visit: Request, whose path names the project.
@@ -264,7 +264,7 @@ def show_project(visit: Visit, secret: str = "", wrong_model: str = "", error: s
     """
     principal, services = visit.principal, visit.services
     project = services.projects.get(principal, visit.path_params["project"])
-    may_ask = may(principal, Right.ASK, project.subject)
+    may_ask = has_right(principal, Right.ASK, project.subject)
     questions = [redact_question(principal, record) for record in services.questions.all(principal, project.name)]
     message = {"said": {"kind": "bad", "words": error}} if error else {}
     return visit.render(
@@ -320,7 +320,7 @@ def revoke_token(visit: Visit) -> Response:
 
 
 def _projects_of(dataset: Dataset, projects: tuple[Project, ...]) -> list[Project]:
-    """Return the projects of a dataset.
+    """Return those of the given projects whose analysts ask about a dataset.
 
     Args:
         dataset: The data set.
@@ -340,9 +340,9 @@ def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Ba
         dataset: The dataset.
         projects: Projects with this dataset.
     """
-    if may(visit.principal, Right.SEE_BUDGETS, Subject(dataset.name)):
+    if has_right(visit.principal, Right.SEE_BUDGETS, Subject(dataset.name)):
         return visit.services.datasets.balance(visit.principal, dataset.name)
-    names = (project.name for project in projects if may(visit.principal, Right.SEE_OWN_BUDGET, project.subject))
+    names = (project.name for project in projects if has_right(visit.principal, Right.SEE_OWN_BUDGET, project.subject))
     balances = (visit.services.projects.remaining(visit.principal, name) for name in names)
     return next((remaining.account for remaining in balances if remaining is not None), None)
 
@@ -393,7 +393,7 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
         currency=statement.account.currency.value,
         people=sorted({person for project in projects for person in project.people}),
         events=services.audit.latest_events(principal, LOG_LINES, name),
-        keeps=may(principal, Right.KEEP_PROJECTS, Subject(name)),
+        keeps=has_right(principal, Right.KEEP_PROJECTS, Subject(name)),
         beside=services.synthetic.describe(principal, name, dataset.version), said_of_table=typed_statement,
         proposed=services.synthetic.describe_proposal(principal, name, dataset.version), despite=DESPITE,
         most_megabytes=LARGEST_FILE >> 20, **message,
@@ -401,7 +401,7 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
 
 
 def make_project(visit: Visit) -> Response:
-    """Create the project of the form, and redirect back.
+    """Create the project that the form names, and redirect back to the dataset's page.
 
     Args:
         visit: Request with name and description in the form; the path names the data set.
@@ -537,7 +537,7 @@ def verify_log(visit: Visit) -> Response:
 
 
 def download_log(visit: Visit) -> Response:
-    """Download of the log as JSON lines.
+    """Answer with the whole audit log as JSON lines, to download.
 
     Args:
         visit: Request of a signed-in person.
@@ -587,7 +587,7 @@ def change_person(visit: Visit) -> Response:
 
 
 def _password_field(visit: Visit) -> str:
-    """Return the typed password, spaces included.
+    """Return the password typed into the form, spaces included.
 
     Args:
         visit: Request with the form.
@@ -599,7 +599,7 @@ def _password_field(visit: Visit) -> str:
 
 
 def _role_field(visit: Visit) -> Role:
-    """Return the role that was chosen in the form.
+    """Return the role that was chosen in the form on accounts.
 
     Args:
         visit: Request with the form.
@@ -615,7 +615,7 @@ def _role_field(visit: Visit) -> Role:
 
 
 def _dataset_field(visit: Visit) -> str:
-    """Return the chosen dataset of a steward; empty for other roles.
+    """Return the dataset that the form names for a steward; empty for other roles.
 
     Args:
         visit: Request with the form.
@@ -660,17 +660,17 @@ def _role_names(person: Any) -> list[str]:
     return [*names, *(f"steward of {name}" for name in person.stewarded_datasets)]
 
 
-def _split_allowances(shares: list[AllowanceBalance]) -> dict[str, object]:
+def _split_allowances(allowances: list[AllowanceBalance]) -> dict[str, object]:
     """Return the allowance of the whole project (or None), and the allowances of its analysts.
 
     Args:
-        shares: Allowances of one project, with their balances.
+        allowances: Allowances of one project, with their balances.
 
     Returns:
         Allowance of the project under ``whole``, allowances of analysts in a list under ``analysts``.
     """
-    project_share = next((share for share in shares if share.analyst is None), None)
-    return {"whole": project_share, "analysts": [share for share in shares if share.analyst is not None]}
+    project_share = next((share for share in allowances if share.analyst is None), None)
+    return {"whole": project_share, "analysts": [share for share in allowances if share.analyst is not None]}
 
 
 def show_audit(visit: Visit, **facts: Any) -> Response:

@@ -137,8 +137,10 @@ def _find_dataset(visit: Visit) -> Dataset | None:
 
 
 def show_home(visit: Visit) -> Response:
-    """Answer with the page of the pictures to choose and of earlier answers; before the table is registered, with the
-    form of its columns.
+    """Answer with the home page: the questions to choose from and earlier answers, or the form that registers the
+    table.
+
+    The form of the table's columns is shown until the table is registered.
 
     Args:
         visit: Request.
@@ -163,7 +165,8 @@ def show_home(visit: Visit) -> Response:
 
 
 def register(visit: Visit) -> Response:
-    """Register the table as the form declares it, and redirect to the pictures; after an error the form is shown again.
+    """Register the table as the form declares it, and redirect to the home page; after an error the form is shown
+    again.
 
     Args:
         visit: Request with the form.
@@ -198,7 +201,7 @@ def _parse_facts(visit: Visit, table: LocalTable) -> TableFacts:
 
 
 def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
-    """Return the privacy unit of the form.
+    """Return the privacy unit that the form declares: one row, or all rows of one person.
 
     Args:
         visit: Request with the form.
@@ -326,7 +329,7 @@ def _parse_categories(visit: Visit, position: int, proposal: ProposedColumn) -> 
             raise InvalidArgument(field, f"{proposal.name!r} holds numbers in this table; type numbers as categories")
         values = tuple(cast("Category", number) for number in numbers)
     if len(set(values)) < len(values):
-        raise InvalidArgument(field, f"a category of {proposal.name!r} stands there twice; type each once")
+        raise InvalidArgument(field, f"a category of {proposal.name!r} is typed twice; type each once")
     return Categories(proposal.name, values)
 
 
@@ -348,7 +351,7 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
         declared = {str(column.column): column for column in dataset.columns}
         decimal = visit.services.datasets.source(MACHINE, dataset.name, dataset.version).decimal
     proposals = [_fill_declared(proposal, declared) if dataset else proposal for proposal in table.columns]
-    columns = [_refill(visit, position, proposal) for position, proposal in enumerate(proposals)]
+    columns = [_fill_typed(visit, position, proposal) for position, proposal in enumerate(proposals)]
     return visit.render(
         "try_set_up.html", status, table=table, columns=columns, dataset=dataset,
         decimal=visit.form_value("decimal") or decimal, given=visit.form, one_row=ONE_ROW,
@@ -381,7 +384,7 @@ def _fill_declared(proposal: ProposedColumn, declared: Mapping[str, Declared]) -
     return replace(proposal, use=ColumnUse.NUMBERS, lower=f"{column.lower:.12g}", upper=f"{column.upper:.12g}")
 
 
-def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
+def _fill_typed(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedColumn:
     """Return the proposal for the column at `position` of the form, with the use, bounds and values that the principal
     typed.
 
@@ -398,7 +401,8 @@ def _refill(visit: Visit, position: int, proposal: ProposedColumn) -> ProposedCo
 
 
 def _to_typed(value: Category) -> Category:
-    """Return a category as it is typed: in double quotes if it has a comma, a quote or outer spaces.
+    """Return a category as a person would type it into the form: in double quotes if it has a comma, quote or outer
+    spaces.
 
     Args:
         value: Declared category; numbers are returned unchanged.
@@ -417,7 +421,7 @@ def redirect_to_home(visit: Visit) -> Response:
 
 
 def show_columns(visit: Visit) -> Response:
-    """Form of the declared columns, to change them; before the table is registered, the first page.
+    """Answer with the form that changes the declared columns; before the table is registered, with the first page.
 
     Args:
         visit: Request.
@@ -454,7 +458,7 @@ def change_columns(visit: Visit) -> Response:
 
 
 def show_budget(visit: Visit) -> Response:
-    """Form that raises the budget; before the table is registered, the first page.
+    """Answer with the form that raises the budget; before the table is registered, with the first page.
 
     Args:
         visit: Request.
@@ -490,7 +494,9 @@ def change_budget(visit: Visit) -> Response:
     try:
         limit = parse_price("amount", Currency.EPSILON, visit.form_value("amount"))
         if not visit.form_value("agreed"):
-            raise InvalidArgument("agreed", "tick the box if the people in the table may lose that much")
+            raise InvalidArgument(
+                "agreed", "tick the box to confirm that the people in the table may lose that much privacy"
+            )
         raise_budget(visit.services, _table(visit), limit)
     except (ProtocolError, LedgerBusy):
         raise
@@ -524,7 +530,7 @@ def submit_form(visit: Visit) -> Response:
 
 
 def show_answer(visit: Visit) -> Response:
-    """Page of an answer: its picture, its readings, and links to publish and copy it.
+    """Answer with the page of a released result: its picture, its readings, and links to publish and copy it.
 
     Args:
         visit: Request, whose path names the release.
@@ -563,10 +569,11 @@ def _render_answer(visit: Visit, **facts: Any) -> Response:
 
 
 def _read_curves(visit: Visit, curves: Mapping[str, CDF]) -> tuple[list[Reading], str]:
-    """Return the readings that the address asks for, and the error of a wrong value.
+    """Return the readings that the address asks for: quantiles and shares above values; or the error of a mistyped
+    number.
 
     Args:
-        visit: Request; the query may state shares and values.
+        visit: Request; its query may state a probability (``share``) and a value (``above``).
         curves: Distribution functions by name.
 
     Returns:
@@ -599,7 +606,7 @@ def _copies_of(visit: Visit, answer: Answer) -> AnswerCopies:
 
 
 def send_notebook(visit: Visit) -> Response:
-    """Download of a notebook that asks the question of an answer.
+    """Answer with a notebook to download that asks the question of a released result.
 
     Args:
         visit: Request, whose path names the release.

@@ -42,7 +42,7 @@ from ..declared_columns import Declared, has_dates, has_unknown_categories, has_
 from ..forms import FieldValues, Form
 from ..issuer import Issuer
 from ..people import BrowserSession
-from ..principals import Principal, Right, may
+from ..principals import Principal, Right, has_right
 from ..renderer import Drawing, wait_for_drawing
 from ..services import Services
 from ..typed_numbers import read_number
@@ -132,7 +132,7 @@ def load_templates() -> Environment:
 
 @cache
 def read_static(name: str) -> bytes:
-    """Return the contents of a file of `STATIC`.
+    """Return the contents of a static file of the pages, such as a style sheet.
 
     Args:
         name: Name of the file.
@@ -181,7 +181,7 @@ def format_day(timestamp: float) -> str:
 
 
 def capitalize(words: str) -> str:
-    """Capitalize the first letter, or the whole abbreviation.
+    """Capitalize the first letter of a text for a page, or all letters of an abbreviation such as ``auc``.
 
     Args:
         words: Text, which may be empty; ``auc`` becomes ``AUC``.
@@ -263,11 +263,12 @@ class Site:
             principal: Signed-in person.
         """
         entries = [
-            ("Datasets", "/datasets", may(principal, Right.SEE_DATASETS)),
+            ("Datasets", "/datasets", has_right(principal, Right.SEE_DATASETS)),
             ("Manage", "/manage", bool(principal.stewarded_datasets)),
-            ("Audit", "/audit", may(principal, Right.AUDIT)), ("People", "/people", may(principal, Right.KEEP_PEOPLE)),
+            ("Audit", "/audit", has_right(principal, Right.AUDIT)),
+            ("People", "/people", has_right(principal, Right.KEEP_PEOPLE)),
             ("Account", "/account", True),
-        ]  # fmt: skip
+        ]
         return [(name, url) for name, url, is_allowed in entries if is_allowed]
 
 
@@ -477,7 +478,7 @@ async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
 
     Args:
         headers: Headers of the request.
-        body: Its body.
+        body: Body of the request.
 
     Returns:
         Fields as a URL-encoded text, and the bytes of the uploaded file; empty without a file.
@@ -497,7 +498,7 @@ async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
 
 
 async def _stream_body(body: bytes) -> AsyncGenerator[bytes, None]:
-    """Yield the body in chunks."""
+    """Yield a request's body in chunks, as the multipart parser reads it."""
     for start in range(0, len(body), CHUNK_BYTES):
         yield body[start : start + CHUNK_BYTES]
 

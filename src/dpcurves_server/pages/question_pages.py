@@ -30,7 +30,7 @@ from ..form_errors import FormError, describe_form_error
 from ..form_inputs import MOST_FORM_CELLS, build_inputs, complete_fields, split_ranges
 from ..forms import FieldValues, Form
 from ..planner import parse_row_share
-from ..principals import Right, Subject, may, not_found, require
+from ..principals import Right, Subject, has_right, not_found, require
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
 from ..releases import DRAWN, Answer, render_page, render_statement
@@ -126,7 +126,7 @@ HELP: Mapping[str, str] = {
 
 
 def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
-    """Return the groups of these forms for the page, each question with its title; further ones in a group behind.
+    """Return the groups of question forms for the page that lists them; forms in no group are listed last.
 
     Args:
         forms: Forms of the questions, by command.
@@ -164,7 +164,7 @@ def show_question_types(visit: Visit) -> Response:
 
 
 def show_form(visit: Visit) -> Response:
-    """Page of a question's form, empty or filled in from the URL.
+    """Answer with the page of a question's form, empty or filled in from the URL.
 
     Args:
         visit: Request with the question's fields in the URL; the path names the project and the type of question.
@@ -272,7 +272,7 @@ def show_sketch(visit: Visit) -> Response:
 
 
 def _download_sketch(sketch: Drawing) -> Response:
-    """Return the sketch as an SVG file."""
+    """Return the sketch of a question as an SVG file to download."""
     return download(sketch.svg, "image/svg+xml")
 
 
@@ -357,7 +357,7 @@ def _find_row_share(values: FieldValues) -> float | None:
         Fraction from 0 to 1.
 
     Raises:
-        ValueError: the text is no share.
+        ValueError: the text is no number above 0 and at most 1.
     """
     text = "".join(values.get(SHARE, ())).strip()
     return parse_row_share(text) if text else None
@@ -475,7 +475,11 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
 
 
 def _format_plan(question_plan: QuestionPlan) -> str:
-    """Return question and loss of a plan in one line, by which the plan that was seen is recognised."""
+    """Return question and loss of a plan in one line; the form sends it back, to show that this plan was seen.
+
+    Args:
+        question_plan: Plan that the page has shown.
+    """
     return f"{question_plan.question}: {question_plan.loss}"
 
 
@@ -510,7 +514,7 @@ NO_SYNTHETIC = "This dataset has no synthetic table yet."
 
 
 def show_question(visit: Visit) -> Response:
-    """Page of a question's status; redirects to the answer once it is released.
+    """Answer with the page of a question's status; redirect to the answer once it is released.
 
     Args:
         visit: Request, whose path names the question.
@@ -522,7 +526,7 @@ def show_question(visit: Visit) -> Response:
 
 
 def show_progress(visit: Visit) -> Response:
-    """The status of a question as a page fragment; redirects once the answer is released.
+    """Answer with the status of a question as a page fragment; redirect once the answer is released.
 
     Args:
         visit: Request, whose path names the question.
@@ -547,7 +551,7 @@ def show_release(visit: Visit) -> Response:
         visit.services.synthetic.find(visit.principal, question.dataset, question.version) if can_compare else None
     )
     comparison = None if synthetic is None else _find_or_submit_comparison(visit, answer, synthetic)
-    can_publish = answer.published_at is None and may(visit.principal, Right.PUBLISH, Subject(question.dataset))
+    can_publish = answer.published_at is None and has_right(visit.principal, Right.PUBLISH, Subject(question.dataset))
     return visit.render(
         "release.html", asked=question, facts=answer.facts, published_at=answer.published_at, may_publish=can_publish,
         comparison=comparison, statement="" if synthetic is None else synthetic.statement,
@@ -573,7 +577,7 @@ def show_figure(visit: Visit) -> Response:
 
 
 def send_picture(visit: Visit) -> Response:
-    """Download of an answer's picture.
+    """Answer with an answer's picture as a file to download.
 
     Args:
         visit: Request, whose path names the release.
@@ -591,7 +595,7 @@ def show_comparison(visit: Visit) -> Response:
     question = redact_question(visit.principal, answer.asked_question)
 
     def render_comparison(drawing: Drawing) -> Response:
-        """Return the page fragment of a comparison.
+        """Return the page fragment that compares a released result with the exact result on the synthetic table.
 
         Args:
             drawing: Rendered comparison with its verdict.
@@ -608,7 +612,7 @@ def show_comparison(visit: Visit) -> Response:
 
 
 def send_comparison_picture(visit: Visit) -> Response:
-    """Picture of the comparison of an answer with the synthetic table.
+    """Answer with the picture that compares a released result with the synthetic table, as a file to download.
 
     Args:
         visit: Request, whose path names the release.
@@ -690,7 +694,7 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
         """Return a response with a rendered plot that browsers save as a file.
 
         Args:
-            drawing: Rendered plot.
+            drawing: Rendered plot, as SVG text or as the file's bytes in Base64.
         """
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
         return download(content, {**MADE, **TRANSLATED}[form], name)
@@ -729,7 +733,12 @@ def show_combined(visit: Visit) -> Response:
 
 
 def _group_by_axis(answered: Sequence[AskedQuestion]) -> dict[str, list[AskedQuestion]]:
-    """Return the answered questions that fit on one picture, under the words of the first; larger groups first."""
+    """Group answered questions whose results fit on one plot; keys are the shortest purposes, larger groups come
+    first.
+
+    Args:
+        answered: Answered questions of a project.
+    """
     groups: dict[tuple[Any, ...], list[AskedQuestion]] = {}
     for question in answered:
         groups.setdefault(_plot_axis(question.question), []).append(question)

@@ -197,7 +197,7 @@ def _page_endpoint(site: Site, page: Page) -> Callable[..., object]:
 
 
 def _upload_endpoint(site: Site, upload: Upload) -> Callable[..., object]:
-    """Return the asynchronous route handler of an upload.
+    """Return the route handler of a file upload, which checks the right to upload before it reads the body.
 
     Args:
         site: The settings of all pages.
@@ -230,7 +230,7 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
         site: The settings of all pages.
         page: The page of the upload.
         request: The request.
-        body: Its body: form fields and a file (multipart/form-data).
+        body: Body of the request: form fields and a file (multipart/form-data).
 
     Returns:
         The response of the page; an error as JSON if the body is malformed.
@@ -243,7 +243,7 @@ def _respond_to_upload(site: Site, page: Page, request: Request, body: bytes) ->
 
 
 def _parse_fields(text: str) -> FieldValues:
-    """Parse URL-encoded fields of a query or a form.
+    """Parse the URL-encoded fields of a page's address or of a sent form.
 
     Args:
         text: Fields as ``name=value&name=value``; a name may occur several times.

@@ -94,7 +94,13 @@ class CircuitBuilder:
         return self._opposite[wire]
 
     def multiplex(self, condition: int, one: int, other: int) -> int:
-        """Return a wire equal to `one` where the condition is 1, else to `other`. It takes one AND gate."""
+        """Return a wire equal to `one` where the condition is 1, else to `other`; the circuit takes one AND gate.
+
+        Args:
+            condition: Number of the selecting wire.
+            one: Number of the wire for condition 1.
+            other: Number of the wire for condition 0.
+        """
         return self.xor(other, self.conjunction(condition, self.xor(one, other)))
 
     def carry(self, left: int, right: int, carry: int) -> int:
@@ -151,7 +157,7 @@ class CircuitBuilder:
 
 
 def bit_width(low: int, high: int) -> int:
-    """Return the bits of the numbers from `low` to `high`, in two's complement if some are negative.
+    """Return the number of bits that integers from `low` to `high` need, in two's complement if some are negative.
 
     >>> bit_width(0, 255), bit_width(-1, 1), bit_width(-128, 127)
     (8, 2, 8)
@@ -180,7 +186,7 @@ class SymbolicInteger:
 
     @classmethod
     def from_input(cls, builder: CircuitBuilder, index: int) -> SymbolicInteger:
-        """Return an input as an unsigned number.
+        """Return an input of the circuit as an unsigned symbolic integer.
 
         Args:
             builder: The circuit that is built.
@@ -244,7 +250,11 @@ class SymbolicInteger:
     __rmul__ = __mul__
 
     def __lt__(self, other: SymbolicInteger | int) -> SymbolicInteger:
-        """Return 1 if less, else 0; one AND per bit."""
+        """Return a wire that is 1 if this number is less than another, else 0, as a symbolic integer; one AND per bit.
+
+        Args:
+            other: Symbolic integer of the same circuit, or a constant.
+        """
         right = self._coerce_operand(other)
         size = bit_width(min(self.low, right.low), max(self.high, right.high))
         signed = min(self.low, right.low) < 0
@@ -267,7 +277,11 @@ class SymbolicInteger:
         return ~(self < other)
 
     def __eq__(self, other: SymbolicInteger | int) -> SymbolicInteger:  # type: ignore[override]
-        """Return 1 if equal, else 0; one AND per bit except one."""
+        """Return a wire that is 1 if both numbers are equal, else 0, as a symbolic integer; one AND per bit except one.
+
+        Args:
+            other: Symbolic integer of the same circuit, or a constant.
+        """
         right = self._coerce_operand(other)
         size = bit_width(min(self.low, right.low), max(self.high, right.high))
         wire_pairs = zip(self._extend_wires(size), right._extend_wires(size), strict=True)
@@ -320,7 +334,7 @@ class SymbolicInteger:
         if self.low < 0:
             raise InvalidArgument(
                 "kernel",
-                f"must use &, | and ^ on numbers that are never negative, got one that may be {self.low}; add a "
+                f"must use &, | and ^ on numbers that are never negative, got a number that may be {self.low}; add a "
                 "constant first",
             )
         return self
@@ -427,7 +441,7 @@ class SymbolicInteger:
             yield -product._shift_left(position) if weight < 0 else product._shift_left(position)
 
     def _shift_left(self, places: int) -> SymbolicInteger:
-        """Return the number times a power of two.
+        """Multiply a symbolic integer by a power of two, which costs no gates.
 
         Args:
             places: Exponent of the power of two, at least 0.
@@ -499,7 +513,8 @@ def mux(condition: SymbolicInteger, one: SymbolicInteger | int, other: SymbolicI
 
 
 def sign(number: SymbolicInteger) -> SymbolicInteger:
-    """Return -1, 0 or 1; for a difference of two numbers, two ANDs per bit except one.
+    """Return the sign of a symbolic integer: -1, 0 or 1; for a difference, the circuit takes two ANDs per bit except
+    one.
 
     >>> from dpcurves_parties.crypto.circuits import trace_circuit
     >>> trace_circuit(lambda x, y: sign(x - y), 32, 32).and_count
@@ -543,7 +558,7 @@ class Record:
         try:
             return self._numbers[name]
         except KeyError:
-            raise AttributeError(f"{name} is none of {', '.join(self._numbers)}") from None
+            raise AttributeError(f"{name} is no column of the kernel; use one of {', '.join(self._numbers)}") from None
 
 
 def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:

@@ -178,7 +178,7 @@ class Circuit:
 
 
 def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | None], like: Wire) -> Wire:
-    """Return the output wire of a gate.
+    """Evaluate one gate of a circuit: return its output wire in the given machine.
 
     Args:
         machine: Evaluates the gate.
@@ -199,7 +199,7 @@ def _evaluate_gate(machine: Machine[Wire], gate: Gate, wires: Sequence[Wire | No
 
 
 def _require_wire(wire: Wire | None) -> Wire:
-    """Return the wire, after checking that it was not freed.
+    """Return a circuit's wire, after checking that the evaluation has not freed it.
 
     Raises:
         ValueError: the wire was freed after its last use, so the circuit's gates are inconsistent.
@@ -219,7 +219,7 @@ class CleartextMachine:
     """Runs gates on arrays of bits, one bit per instance."""
 
     def xor(self, left: Bools, right: Bools) -> Bools:
-        """Return the XOR of two arrays of bits.
+        """Return the XOR of two wires, which are arrays of bits in this machine without encryption.
 
         Args:
             left: Bits, of shape ``(instances,)``.
@@ -228,7 +228,7 @@ class CleartextMachine:
         return left ^ right
 
     def conjunction(self, left: Bools, right: Bools) -> Bools:
-        """Return the AND of two arrays of bits.
+        """Return the AND of two wires, which are arrays of bits in this machine without encryption.
 
         Args:
             left: Bits, of shape ``(instances,)``.
@@ -237,7 +237,7 @@ class CleartextMachine:
         return left & right
 
     def negation(self, wire: Bools) -> Bools:
-        """Return the opposite of each bit.
+        """Return the negation of a wire, which is an array of bits in this machine without encryption.
 
         Args:
             wire: Bits, of shape ``(instances,)``.
@@ -250,7 +250,7 @@ class CleartextMachine:
 
 
 def split_into_bits(values: ArrayLike, width: int) -> list[Bools]:
-    """Split unsigned integers into bits.
+    """Split unsigned integers into arrays of bits, one array per bit position, as inputs of a circuit.
 
     Args:
         values: Integers from 0 to below ``2**width``, of any shape.
@@ -380,7 +380,7 @@ class CarrySaveAdder(Generic[Words]):
 
     @property
     def width(self) -> int:
-        """Number of bits of `total`."""
+        """Number of bits of the sum that `total` returns."""
         return total_width(self.summand, self.count)
 
     def add(self, wires: Sequence[Words]) -> None:
@@ -416,7 +416,7 @@ class CarrySaveAdder(Generic[Words]):
         return [self._finish_column(weight) for weight in range(self.width)]
 
     def _add_to_column(self, weight: int, wire: Words) -> None:
-        """Append a wire of bits to a column.
+        """Append bits of equal weight to their column of the carry-save adder.
 
         Args:
             weight: Exponent: each bit is worth ``2**weight``.

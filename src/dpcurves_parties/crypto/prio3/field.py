@@ -102,7 +102,7 @@ def expand_xof(tag: bytes, seed: bytes, binder: bytes, size: int) -> bytes:
 
 
 def expand_elements(tag: bytes, inputs: Iterable[tuple[bytes, bytes]], number: int) -> Words:
-    """Expand seeds to field elements, by rejection sampling.
+    """Expand seeds to pseudorandom field elements by rejection sampling, as the VDAF draft specifies.
 
     Values that are not below the modulus are skipped, as the draft specifies: one in 2**59 values.
 
@@ -128,7 +128,7 @@ def _expand_with_rejection(tag: bytes, seed: bytes, binder: bytes, number: int) 
     Args:
         tag: Encoded domain separation tag.
         seed: The seed.
-        binder: Its binder.
+        binder: Bytes that the stream is bound to.
         number: Number of elements.
 
     Returns:
@@ -194,7 +194,7 @@ def require_elements(words: Words, argument: str) -> Words:
 
 
 def subtract_elements(first: Words, second: Words) -> Words:
-    """Return ``first - second`` elementwise, modulo the field's modulus.
+    """Subtract field elements elementwise, modulo the field's modulus.
 
     Args:
         first: Elements, ``(..., 2)``.
@@ -225,7 +225,7 @@ def sum_rows(words: Words) -> list[int]:
 
 
 def to_integers(words: Words) -> list[int]:
-    """Convert elements ``(number, 2)`` to Python integers.
+    """Convert field elements ``(number, 2)`` to Python integers.
 
     Args:
         words: Elements of the field, each as a low and a high 64-bit word.

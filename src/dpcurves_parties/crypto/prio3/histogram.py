@@ -187,7 +187,7 @@ class Prio3Histogram:
 
     @property
     def points(self) -> int:
-        """Values of a wire: its start and one for each call, padded to a power of 2."""
+        """Number of nodes of a wire polynomial: its random start and one for each call, padded to a power of 2."""
         return 1 << self.calls.bit_length()
 
     @property
@@ -211,7 +211,8 @@ class Prio3Histogram:
         return field.ELEMENT_SIZE * (self.length + self.proof_length) + field.XOF_SEED_SIZE
 
     def shard(self, cells: NDArray[np.int64], nonces: Sequence[bytes], randomness: Sequence[bytes]) -> OneHotShares:
-        """Share cells between two servers.
+        """Share the one-hot vector of each report's cell between two servers, with a proof of validity
+        (Prio3Histogram's shard).
 
         Args:
             cells: SECRET. ``(reports,)``.
@@ -319,15 +320,15 @@ class Prio3Histogram:
         )
 
     def find_accepted(
-        self, party: int, own: NDArray[np.uint8], seeds: NDArray[np.uint8], others: NDArray[np.uint8]
+        self, party: int, own_messages: NDArray[np.uint8], seeds: NDArray[np.uint8], peer_messages: NDArray[np.uint8]
     ) -> NDArray[np.bool_]:
         """Return which reports pass: both messages add up to a valid proof, and both servers used the same seed.
 
         Args:
             party: Number of the server that decides.
-            own: Messages of this server, ``(reports, message_size)``.
+            own_messages: Messages of this server, ``(reports, message_size)``.
             seeds: Joint randomness seeds that it used, ``(reports, 32)``.
-            others: Messages of the other server.
+            peer_messages: Messages of the other server.
 
         Returns:
             True where a report passes, ``(reports,)``.
@@ -335,16 +336,16 @@ class Prio3Histogram:
         Raises:
             ValueError: the number of messages differs.
         """
-        if others.shape != own.shape:
-            raise InvalidArgument("messages", f"must have shape {own.shape}, got {others.shape}")
+        if peer_messages.shape != own_messages.shape:
+            raise InvalidArgument("messages", f"must have shape {own_messages.shape}, got {peer_messages.shape}")
         numbers = [
             field.decode_words(messages[:, : -field.XOF_SEED_SIZE].tobytes(), len(messages), 2 * self.chunk_length + 2)
-            for messages in (own, others)
+            for messages in (own_messages, peer_messages)
         ]
         canonical = np.asarray(field.are_elements(numbers[1]).all(axis=1))
-        passed = np.zeros(len(own), np.bool_)
+        passed = np.zeros(len(own_messages), np.bool_)
         _decide_reports(numbers[0], numbers[1] * canonical[:, None, None].astype(np.uint64), passed)
-        joint_rand_parts = [own[:, -field.XOF_SEED_SIZE :], others[:, -field.XOF_SEED_SIZE :]]
+        joint_rand_parts = [own_messages[:, -field.XOF_SEED_SIZE :], peer_messages[:, -field.XOF_SEED_SIZE :]]
         joint_parts = np.hstack(joint_rand_parts if party == Aggregator.LEADER else joint_rand_parts[::-1])
         joint_seeds = _as_rows(self._joint_rand_seeds([row.tobytes() for row in joint_parts]), field.XOF_SEED_SIZE)
         return np.asarray(passed & canonical & (joint_seeds == seeds).all(axis=1))
@@ -432,7 +433,7 @@ def _as_rows(texts: Sequence[bytes], size: int) -> NDArray[np.uint8]:
 
 @cache
 def _import_loops() -> Any:
-    """Return the module of compiled loops; None without numba."""
+    """Import the module of compiled Prio3 loops, and return it; None if numba is not installed."""
     if not loops_are_compiled():
         return None
     from . import loops
@@ -441,7 +442,7 @@ def _import_loops() -> Any:
 
 
 def _to_montgomery(numbers: Sequence[int]) -> field.Words:
-    """Convert numbers to Montgomery form, that is times 2**128."""
+    """Convert integers to Montgomery form (times 2**128 modulo the prime), in which compiled loops multiply."""
     return field.from_integers([number << 128 for number in numbers])
 
 

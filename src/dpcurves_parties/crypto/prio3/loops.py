@@ -89,7 +89,7 @@ def prove_reports(
 
 @compile_with_numba
 def query_reports(inputs: QueryInputs, nodes: Words, parts: Words, messages: Words) -> None:
-    """Write one server's messages about all reports (see `Prio3Histogram.verify_init`).
+    """Write one server's verification messages about all reports: its side of the Prio3 proof check, in compiled code.
 
     Args:
         inputs: Shares of the reports, with joint and query randomness.
@@ -296,7 +296,7 @@ def _load(words: Any, index: Any) -> Any:
 
 @compile_with_numba
 def _store(words: Any, index: Any, number: Any) -> None:
-    """Write one element into an array.
+    """Write one field element, a pair of words, into an array.
 
     Args:
         words: Elements, (number, 2).
@@ -308,7 +308,7 @@ def _store(words: Any, index: Any, number: Any) -> None:
 
 @compile_with_numba
 def _to_montgomery(number: Any) -> Any:
-    """Convert to Montgomery form: the number times 2**128.
+    """Convert a field element to Montgomery form (the number times 2**128), in which products are fast.
 
     Args:
         number: Residue as a pair of 64-bit words, the lower one first.
@@ -388,7 +388,8 @@ def _evaluate_gadget(sums: Words, nodes: Words, inverses: Words, calls: Any) -> 
 
 @compile_with_numba
 def _write_wires(shares: tuple[Words, Words], joint: Words, weights: Words, half: Any, message: Words) -> Any:
-    """Write the wires' values at the random point into a message, and return the sum of all cells.
+    """Write the gadget's wire values at the random point into a verifier message, and return the sum of the cell
+    shares.
 
     At node 0 wires have their random starts, at the node of call c the cells of chunk c.
 

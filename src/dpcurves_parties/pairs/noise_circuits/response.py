@@ -60,7 +60,7 @@ def compare_below(number: Wires, threshold: int) -> Wire:
 
 
 def count_comparison_ands(bits: int, threshold: int) -> int:
-    """Return the number of AND gates of `compare_below`.
+    """Return the number of AND gates that `compare_below` needs for a Bernoulli sampler.
 
     Args:
         bits: Bits of the uniform integer.
@@ -231,7 +231,7 @@ class Response(ABC):
     @property
     @abstractmethod
     def answers(self) -> range:
-        """Possible answers: integers, in two's complement on the wires."""
+        """Possible released answers, as consecutive integers; the circuit outputs them in two's complement."""
 
     @property
     @abstractmethod
@@ -249,7 +249,7 @@ class Response(ABC):
 
     @abstractmethod
     def wires(self, value: Wires, draws: Wires) -> Wires:
-        """Return the wires of the answer, lowest bit first.
+        """Build the circuit of the randomised response, and return the wires of the answer, lowest bit first.
 
         Args:
             value: Wires of the exact value.
@@ -273,7 +273,7 @@ class Response(ABC):
     @property
     @abstractmethod
     def offset(self) -> Fraction:
-        """Expected answer if the value is 0."""
+        """Expected released answer if the exact value is 0, which debiasing subtracts."""
 
     @property
     @abstractmethod
@@ -322,12 +322,12 @@ class Response(ABC):
 
     @property
     def _endpoints(self) -> tuple[int, int]:
-        """The smallest and the largest possible value."""
+        """Smallest and largest possible exact value."""
         return self.values.start, self.values[-1]
 
     @property
     def _middle(self) -> int:
-        """The middle of the possible values, rounded down."""
+        """Middle of the possible exact values, rounded down, where the variance of an answer can be largest."""
         return sum(self._endpoints) // 2
 
 
@@ -354,17 +354,17 @@ class BinaryResponse(Response):
 
     @property
     def values(self) -> range:
-        """The values 0 and 1."""
+        """Possible exact values: the bits 0 and 1."""
         return range(2)
 
     @property
     def answers(self) -> range:
-        """The answers 0 and 1."""
+        """Possible answers: the bits 0 and 1."""
         return range(2)
 
     @cached_property
     def random_width(self) -> int:
-        """Width of the random integer in bits."""
+        """Bits of the random integer that decides whether the exact bit is flipped."""
         smallness = (self.epsilon.denominator // self.epsilon.numerator).bit_length()
         return max(FEWEST_RANDOM_BITS, EXTRA_RANDOM_BITS + smallness)
 
@@ -422,9 +422,13 @@ class BinaryResponse(Response):
 
     @property
     def gain(self) -> Fraction:
-        """One minus twice the flip probability."""
+        """Increase of the mean answer if the bit is 1 instead of 0: one minus twice the flip probability."""
         return 1 - 2 * self.probability(0, 1)
 
     def variance(self, value: int) -> float:
-        """Return the variance of a Bernoulli variable with the flip probability, which is equal for both values."""
+        """Return the variance of a Bernoulli variable with the flip probability, which is equal for both values.
+
+        Args:
+            value: Exact bit; without effect.
+        """
         return float(self.probability(0, 1) * self.probability(0, 0))

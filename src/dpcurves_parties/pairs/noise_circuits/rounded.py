@@ -104,27 +104,36 @@ class FiniteLaplace:
 
     @cached_property
     def digits(self) -> int:
-        """Number of binary digits of a magnitude."""
+        """Number of binary digits with which the circuit samples the magnitude of the noise."""
         return next(digits for digits in count(1) if digits + 1 >= self.width or self._has_enough_digits(digits))
 
     def _has_enough_digits(self, digits: int) -> bool:
-        """Return True if noise of this many digits is rarely enough near its ends.
+        """Return True if noise of this many binary digits leaves its range rarely enough for pure epsilon.
 
-        Replacement by a uniform number, with probability 2**-64, then hides the ends (see the proof).
+        A noise is replaced by a uniform number with probability 2**-64, which hides the ends of the range (see the
+        proof).
+
+        Args:
+            digits: Number of binary digits of the noise's magnitude.
         """
         exponent = self._rate_for(digits) * ((1 << digits) - self.sensitivity) - (digits + 1) * self.tolerance
         return exponent > 0 and _bound_decay(exponent)[1] * (1 << FALLBACK_BITS + self.width) <= self.epsilon
 
     def _rate_for(self, digits: int) -> Fraction:
-        """Return the decay rate that epsilon leaves for this many digits.
+        """Return the decay rate of the noise that makes the circuit epsilon-private with this many binary digits.
 
-        The tolerances of the digits and of the sign are subtracted from epsilon first.
+        The tolerances of the digits' samplers and of the sign are subtracted from epsilon first.
+
+        Args:
+            digits: Number of binary digits of the noise's magnitude.
         """
         return (self.epsilon - (digits + 1) * self.tolerance) / self.sensitivity
 
     @property
     def tolerance(self) -> Fraction:
-        """Error bound of the log odds of a sampler."""
+        """Error bound of the log odds of each Bernoulli sampler in the noise circuit; it is subtracted from epsilon
+        beforehand.
+        """
         # 17: the log odds of each Bernoulli sampler may be off by ``epsilon / 2**17``, which is subtracted from epsilon
         # first
         return self.epsilon / (1 << 17)
@@ -136,7 +145,9 @@ class FiniteLaplace:
 
     @property
     def is_full_circle(self) -> bool:
-        """True if magnitudes and signs cover all integers modulo ``2**width``."""
+        """True if the sampled magnitudes and signs cover all integers modulo ``2**width``, so that no fallback is
+        needed.
+        """
         return self.digits + 1 == self.width
 
     @cached_property
@@ -157,7 +168,7 @@ class FiniteLaplace:
 
     @property
     def and_count(self) -> int:
-        """Number of AND gates of `wires`."""
+        """Number of AND gates of the noise circuit that `wires` builds; the cost of garbling grows with this number."""
         sampler_ands = sum(count_comparison_ands(sampler.width, sampler.numerator) for sampler in self.samplers)
         return sampler_ands if self.is_full_circle else sampler_ands + FALLBACK_BITS - 1 + self.width
 
@@ -247,7 +258,7 @@ def _weighted_sum(probabilities: Iterable[Fraction]) -> Fraction:
 
 
 def _bound_decay(exponent: Fraction) -> tuple[Fraction, Fraction]:
-    """Return a lower and an upper bound of ``exp(-exponent)``.
+    """Return rational lower and upper bounds of ``exp(-exponent)``, so that probabilities can be rounded safely.
 
     Args:
         exponent: Nonnegative number.
@@ -296,19 +307,19 @@ class LaplaceResponse(Response):
 
     @property
     def name(self) -> str:
-        """Name of the response, with its number of steps."""
+        """Name of the response in privacy statements: Laplace noise with its number of steps."""
         return f"Laplace noise on {self.steps} steps"
 
     @cached_property
     def noise(self) -> FiniteLaplace:
-        """Distribution of the bounded integer noise that the circuit adds to a value."""
+        """Distribution of the discrete Laplace noise, bounded to a finite range, that the circuit adds to a value."""
         # 16: noise scales from a value to the wrap-around: noise wraps with probability exp(-16)
         room = max(-int(-16 * self.steps / self.epsilon // 1), 2 * self.steps)
         return FiniteLaplace(self.epsilon, self.steps, (room - 1).bit_length() + 1)
 
     @property
     def values(self) -> range:
-        """The values 0 to `steps`."""
+        """Possible exact values: 0 to `steps`."""
         return range(self.steps + 1)
 
     @property
@@ -320,7 +331,7 @@ class LaplaceResponse(Response):
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """The widths of the random integers of the noise."""
+        """Bits of each uniform random integer that the noise of one answer consumes, in order."""
         return self.noise.random_widths
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
@@ -357,16 +368,22 @@ class LaplaceResponse(Response):
 
     @property
     def offset(self) -> Fraction:
-        """Mean of the noise; wrap-around is neglected."""
+        """Mean of the noise, which debiasing subtracts; wrap-around is neglected."""
         return Fraction(self.noise.mean)
 
     @property
     def gain(self) -> Fraction:
-        """One: the noise does not depend on the value."""
+        """Increase of the mean answer if the value grows by 1: it is 1, because the noise does not depend on the
+        value.
+        """
         return Fraction(1)
 
     def variance(self, value: int) -> float:
-        """Return the variance of the noise, which is equal for all values; wrap-around is neglected."""
+        """Return the variance of the noise, which is equal for all values; wrap-around is neglected.
+
+        Args:
+            value: Exact value; without effect.
+        """
         return self.noise.variance - self.noise.mean**2
 
 
@@ -397,7 +414,7 @@ class TernaryResponse(Response):
 
     @property
     def name(self) -> str:
-        """Name of the response: one of three answers."""
+        """Name of the response in privacy statements: one of three answers."""
         return "one of three answers"
 
     @property
@@ -407,19 +424,21 @@ class TernaryResponse(Response):
 
     @property
     def answers(self) -> range:
-        """The answers -1, 0 and 1."""
+        """Possible answers: -1, 0 and 1 (two orders, and a tie)."""
         return range(-1, 2)
 
     @cached_property
     def random_width(self) -> int:
-        """Width of the first random integer in bits."""
+        """Bits of the first random integer, which decides between the value, a tie and the opposite order."""
         return max(
             FEWEST_RANDOM_BITS, EXTRA_RANDOM_BITS + (self.epsilon.denominator // self.epsilon.numerator).bit_length()
         )
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """The widths of the integer that decides the answer, and of the bit that gives a tie an order."""
+        """Bits of the two random integers: the integer that decides the answer, and one bit that turns a tie into an
+        order.
+        """
         return (self.random_width, 1)
 
     @cached_property
@@ -437,7 +456,8 @@ class TernaryResponse(Response):
         return min((parts for parts in candidates if _is_private(parts, denominator, decay)), key=self._larger_variance)
 
     def _larger_variance(self, parts: _Numerators) -> float:
-        """Return the larger of two debiased variances, for a tie and for an order; infinity if answers show nothing.
+        """Return the larger of the variances of a debiased answer about a tie and about an order; infinity without
+        information.
 
         Args:
             parts: Numerators of the response's probabilities, over ``2**random_width``.
@@ -518,12 +538,13 @@ class TernaryResponse(Response):
 
 
 def _compute_numerators(kept: int, denominator: int, decay: Fraction) -> _Numerators:
-    """Return the numerators of a ternary response.
+    """Return the numerators of a ternary response's probabilities, over a common denominator.
 
-    They are the smallest probabilities of a hidden and of a reversed order that the loss allows, rounded up.
+    Given the probability that a tie is answered as a tie, the probabilities that an order is answered as a tie (hidden)
+    and as the opposite order (reversed) are the smallest that the loss allows, rounded up.
 
     Args:
-        kept: Numerator of the probability that a tie is kept.
+        kept: Numerator of the probability that a tie is answered as a tie.
         denominator: Denominator of all probabilities.
         decay: ``exp(-epsilon)``, or slightly more.
     """
@@ -536,7 +557,7 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
 
     Args:
         parts: Numerators of the probabilities.
-        denominator: Their denominator.
+        denominator: Common denominator of the probabilities.
         decay: ``exp(-epsilon)`` or a bound above it.
     """
     ties = (Fraction(parts.tie_kept), Fraction(parts.order_hidden))
@@ -593,7 +614,7 @@ class RoundedResponse(Response):
 
     @property
     def span(self) -> int:
-        """Difference between the largest and the smallest value."""
+        """Difference between the kernel's largest and smallest value."""
         return self.maximum - self.minimum
 
     @property
@@ -603,12 +624,12 @@ class RoundedResponse(Response):
 
     @cached_property
     def inner_response(self) -> Response:
-        """Response that is applied to the rounded value."""
+        """Response that randomises the value after it was scaled and rounded to steps."""
         return BinaryResponse(self.epsilon) if not self.step_bits else LaplaceResponse(self.epsilon, 2**self.step_bits)
 
     @property
     def step_bits(self) -> int:
-        """Bits of the number of steps; not more than the range has."""
+        """Bits of the number of steps to which values are rounded; at most the bits of the kernel's range."""
         return min(self.max_step_bits, self.scale.width)
 
     @cached_property
@@ -626,7 +647,11 @@ class RoundedResponse(Response):
         return next(acceptable, min(candidates, key=self._unused_fraction))
 
     def _unused_fraction(self, scale: _Scale) -> Fraction:
-        """Return the fraction of the range ``2**width`` above the largest scaled value."""
+        """Return the fraction of the range ``2**width`` above the largest scaled value.
+
+        Args:
+            scale: Factor of the values, and width of the range that they fill.
+        """
         return 1 - Fraction(self.span * scale.factor, 2**scale.width)
 
     @property
@@ -636,7 +661,7 @@ class RoundedResponse(Response):
 
     @property
     def values(self) -> range:
-        """The values `minimum` to `maximum`."""
+        """Possible exact values: `minimum` to `maximum`."""
         return range(self.minimum, self.maximum + 1)
 
     @property
@@ -646,16 +671,18 @@ class RoundedResponse(Response):
 
     @property
     def random_widths(self) -> tuple[int, ...]:
-        """The number of rounded bits, then the widths of the inner response's random integers."""
+        """Bits of each random integer: the dither that rounds the value at random, then the inner response's
+        integers.
+        """
         return (self.dither_bits, *self.inner_response.random_widths)
 
     def answer(self, value: int, draws: Sequence[int]) -> int:
         """Return the inner response's answer about the scaled value, rounded at random to a step.
 
         Args:
-            value: The exact value.
-            draws: A uniform integer, which is added before low bits are dropped; then the integers of the inner
-                response.
+            value: The exact value, from `minimum` to `maximum`.
+            draws: Uniform integers: the first is added before low bits are dropped (dithering), the others go to the
+                inner response.
         """
         dither, *others = draws
         scaled = (value - self.minimum) * self.scale.factor
@@ -682,7 +709,7 @@ class RoundedResponse(Response):
     def probability(self, value: int, answer: int) -> Fraction:
         """Return the exact probability of an answer about a value.
 
-        It is the mixture of the inner response's probabilities about the steps below and above.
+        The probability is the mixture of the inner response's probabilities about the steps below and above.
 
         Args:
             value: Exact value of a pair, one of `values`.
@@ -712,7 +739,10 @@ class RoundedResponse(Response):
 
     @property
     def gain(self) -> Fraction:
-        """Increase of the mean answer if the value grows by 1: the inner gain times steps per unit."""
+        """Increase of the mean answer if the exact value grows by 1, by which answers are debiased.
+
+        It is the inner response's gain times the number of steps per unit of the value.
+        """
         return self.inner_response.gain * Fraction(self.scale.factor, 2**self.dither_bits)
 
     def variance(self, value: int) -> float:

@@ -204,7 +204,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return Response(answer.body, media_type=resource.response_type, headers=headers)
 
     def _count_analyst(self, service: AnyService, request: Request) -> None:
-        """Authenticate an analyst and count its question.
+        """Authenticate an analyst, and count this question towards the limit of the analyst's questions.
 
         Args:
             service: Service of the task.
@@ -277,7 +277,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         return await respond_from_thread(lambda: service.enrol(owner, message))
 
     def count_question(self, task: str, analyst: int) -> None:
-        """Count one question of an analyst.
+        """Count one question of an analyst towards the task's limit of questions per minute.
 
         Args:
             task: Hash of the task.
@@ -288,12 +288,12 @@ class AggregatorRouter(TaskRouter[AnyService]):
         """
         self._rates[task].count_requests(analyst)
 
-    async def answer_peer(self, task: str, what: str, request: Request) -> Response:
+    async def answer_peer(self, task: str, request_name: str, request: Request) -> Response:
         """Answer a request of the peer server, which must show its certificate.
 
         Args:
             task: Hash of the task.
-            what: Name of the request, a key of `SharedTaskService.PEER_REQUESTS`.
+            request_name: Name of the request, a key of `SharedTaskService.PEER_REQUESTS`.
             request: The request.
 
         Raises:
@@ -301,13 +301,13 @@ class AggregatorRouter(TaskRouter[AnyService]):
         """
         service = self.find_service(task)
         _require_peer(service, request)
-        if what not in service.PEER_REQUESTS:
+        if request_name not in service.PEER_REQUESTS:
             raise ProtocolError(
                 "peer",
                 "the request of the other server is unknown here; use the same version of dpcurves at both servers",
                 404,
             )
-        work, max_bytes = service.PEER_REQUESTS[what]
+        work, max_bytes = service.PEER_REQUESTS[request_name]
         message = await read_body(request, max_bytes)
         return await respond_from_thread(lambda: work(service, message), self._others)
 
@@ -320,7 +320,7 @@ def _require_peer(service: AnyService, request: Request) -> None:
         request: The request.
 
     Raises:
-        ProtocolError: it does not (status 403).
+        ProtocolError: the request comes from another client (status 403).
     """
     if request.scope.get(PEER) != _load_peer_certificate(service):
         raise ProtocolError(
@@ -448,7 +448,7 @@ class Aggregator:
     workers: str = ""
 
     def create_services(self) -> dict[str, AnyService]:
-        """Create a service for each task.
+        """Create the service of each task of this server, on its store and ledger.
 
         Returns:
             Service by hash of the task.
@@ -504,7 +504,7 @@ class Aggregator:
         """
         services = self.create_services()
         for service in services.values():
-            service.warm()
+            service.warm_up()
             len(service.task.bearers)  # computed at startup: with a million tickets it takes a second
         peer_certificates = [task.servers[1 - self.party].certificate for task in self.tasks]
         identity = self._find_identities()[0]

@@ -72,8 +72,8 @@ class NoiseSecret:
     def from_identity(
         cls, identity: Identity, ledger: Ledger, dataset: str, party: int, noise_distribution_name: str
     ) -> NoiseSecret:
-        """Return the secret of a server's task. If the server's key or the ledger's key is lost, so is the secret, for
-        ever.
+        """Return the secret from which a server derives its noise for a task; without both its keys the noise cannot be
+        repeated.
 
         Args:
             identity: Keys of the server.
@@ -197,16 +197,21 @@ class Closing:
             raise make_lost_key_error(self.party)
 
     def close(self) -> bytes:
-        """Close the task. Repeated calls have the effect of one.
+        """Close the task: both servers agree on the set of reports that count, and accept no further reports.
+
+        A repeated call changes nothing.
+
+        Returns:
+            Public status of the closed task, as JSON.
 
         Raises:
             ProtocolError: there are no reports, or the peer server does not agree, or is unreachable.
         """
-        return self.lead() if self.party == SetRole.DECIDES else self.post("close", b"")
+        return self.close_as_leader() if self.party == SetRole.DECIDES else self.post("close", b"")
 
     # Server 0
 
-    def lead(self) -> bytes:
+    def close_as_leader(self) -> bytes:
         """Close the task as server 0: decide which reports count, and send the decision to server 1.
 
         A decision that was made before is only sent again.
@@ -227,15 +232,15 @@ class Closing:
         return json.dumps({**status.provenance, "owners": self.store.count_owners(self.task)}).encode()
 
     def _decide(self) -> None:
-        """Decide as server 0 which reports count, and store the decision.
+        """Decide as server 0 which reports enter the accepted report set, and store the decision.
 
-        Servers compare hashes of parts of their reports, and list only parts that differ.
+        The servers compare hashes of parts of their reports, and list only the parts that differ.
 
         Raises:
             ProtocolError: server 1 does not answer or answers wrongly, or too few reports are at both servers.
         """
         attempt = secrets.token_hex(16)
-        self.store.attempt(self.task, attempt)
+        self.store.begin_attempt(self.task, attempt)
         bits = report_set.choose_prefix_bits(self.store.read_status(self.task).reports)
         reply = report_set.ClosingMessage.from_bytes(
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
@@ -295,8 +300,8 @@ class Closing:
             listings = self.store.list_parts(self.task, bits, prefixes)
         raise ProtocolError("reports", report_set.OTHER, CONFLICT)
 
-    def outcome(self, message: bytes) -> bytes:
-        """Return the state of server 0 for an attempt to close, as JSON. An attempt that is not running is
+    def describe_attempt(self, message: bytes) -> bytes:
+        """Return the state of server 0 for an attempt to close the task, as JSON; an attempt that is not running is
         cancelled.
 
         Args:
@@ -312,7 +317,7 @@ class Closing:
 
     @contextmanager
     def _lock_leading(self) -> Iterator[None]:
-        """Context manager that holds the lock of the attempt to close the task.
+        """Hold the lock that lets one request at a time close the task.
 
         Raises:
             ProtocolError: another request is closing the task (status 409).
@@ -325,37 +330,43 @@ class Closing:
             self._leading.release()
 
     def _agree_on_reports(
-        self, theirs: report_set.ClosingMessage, listed: Mapping[int, bytes], ours: report_set.Rising, stored: int
+        self,
+        peer_message: report_set.ClosingMessage,
+        listed: Mapping[int, bytes],
+        own_reports: report_set.Rising,
+        stored: int,
     ) -> Decision:
         """Return server 0's decision: the reports that both servers hold, and both commitments.
 
         Args:
-            theirs: Server 1's message: commitments, and hashes of parts of its reports.
+            peer_message: Server 1's message: commitments, and hashes of parts of its reports.
             listed: Listings of server 1's reports, by part.
-            ours: This server's reports, in rising order.
+            own_reports: This server's reports, in rising order.
             stored: Number of this server's reports.
 
         Raises:
             UnlistedParts: more listings are needed.
             ProtocolError: there are no common reports, or an earlier decision differs.
         """
-        first, second = theirs.commitments
+        first, second = peer_message.commitments
         if first not in (None, self.commitment):
             raise make_lost_key_error(SetRole.DECIDES)
-        agreed = report_set.intersect_reports(self.task, ours, stored, theirs.summary, listed)
-        if theirs.report_set not in (None, agreed.name):
+        agreed = report_set.intersect_reports(self.task, own_reports, stored, peer_message.summary, listed)
+        if peer_message.report_set not in (None, agreed.name):
             raise ProtocolError("reports", report_set.OTHER, CONFLICT)
         if not agreed.reports:
             raise ProtocolError(
-                "reports", "none has reached both servers; let owners contribute, then close the task again", CONFLICT
+                "reports",
+                "no report has reached both servers; let owners contribute, then close the task again",
+                CONFLICT,
             )
         return Decision(agreed, (self.commitment, str(second)))
 
     # Server 1
 
     def prepare(self, message: bytes) -> bytes:
-        """Freeze the task at server 1; return hashes of parts of the stored reports, and the earlier decision,
-        if any.
+        """Freeze the task at server 1 for an attempt to close it; return hashes of the stored reports, and an earlier
+        decision.
 
         Args:
             message: Names the attempt and the number of prefix bits.
@@ -389,7 +400,7 @@ class Closing:
         )
 
     def commit(self, message: bytes) -> bytes:
-        """Store server 0's decision as server 1.
+        """Accept server 0's decision on the report set as server 1, and store it after computing the same set.
 
         If stored reports differ, nothing is stored.
 
@@ -417,21 +428,21 @@ class Closing:
         return b'{"parts": []}'
 
     def _recompute_report_set(
-        self, closing: report_set.ClosingMessage, ours: report_set.Rising, stored: int
+        self, closing: report_set.ClosingMessage, own_reports: report_set.Rising, stored: int
     ) -> report_set.ReportSet:
         """Return the report set of server 0's decision, computed from this server's reports.
 
         Args:
             closing: Server 0's message: hash of its report set, hashes of parts of its reports, and listings of some
                 parts.
-            ours: This server's reports, in rising order.
+            own_reports: This server's reports, in rising order.
             stored: Number of this server's reports.
 
         Raises:
             UnlistedParts: more listings are needed.
             ProtocolError: the set differs.
         """
-        agreed = report_set.intersect_reports(self.task, ours, stored, closing.summary, closing.listings)
+        agreed = report_set.intersect_reports(self.task, own_reports, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
             raise ProtocolError("reports", report_set.OTHER, CONFLICT)
         return agreed
@@ -445,10 +456,10 @@ class Closing:
         attempt = self.store.read_status(self.task).attempt
         reply = parse_fields(self.post("outcome", json.dumps({"attempt": attempt}).encode()), "peer", state=str)
         if reply["state"] == TaskState.OPEN.value:
-            self.store.thaw(self.task, attempt)
+            self.store.unfreeze(self.task, attempt)
 
     def _require_party(self, party: int) -> None:
-        """Check that a request belongs to this server.
+        """Check that a request of the closing protocol is meant for this server and not for the other server.
 
         Args:
             party: Number of the server that answers such requests.
@@ -469,13 +480,13 @@ def _parse_bits(facts: Mapping[str, Any]) -> int:
     """Return the number of prefix bits, by which reports are divided into parts, from a message.
 
     Args:
-        facts: Fields of the message; the number stands in ``bits``.
+        facts: Fields of the message, with the number under ``bits``.
 
     Returns:
         From 0 to `MOST_PREFIX_BITS`.
 
     Raises:
-        ProtocolError: it is out of range (status 502).
+        ProtocolError: the number is out of range (status 502).
     """
     bits = int(facts["bits"])
     if not 0 <= bits <= report_set.MOST_PREFIX_BITS:
@@ -510,12 +521,12 @@ SHORT_BATCH = 2**13
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSES: OfPeer = MappingProxyType({
-    "close": (lambda service, message: service.closing.lead(), LARGEST_QUESTION),
-    "outcome": (lambda service, message: service.closing.outcome(message), LARGEST_QUESTION),
+    "close": (lambda service, message: service.closing.close_as_leader(), LARGEST_QUESTION),
+    "outcome": (lambda service, message: service.closing.describe_attempt(message), LARGEST_QUESTION),
     "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
     "listed": (lambda service, message: service.closing.list_parts(message), LARGEST_QUESTION),
     "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
-    "agree": (lambda service, message: service.agree(message), LARGEST_QUESTION),
+    "agree": (lambda service, message: service.confirm_report_set(message), LARGEST_QUESTION),
 })  # fmt: skip
 """Requests of the peer server about any task, with the size limit of each body in bytes."""
 
@@ -559,7 +570,7 @@ class Resources:
         return self.peer_url or peer.url, context
 
     def make_channel(self, task: SharedTask) -> Channel:
-        """Return a channel to the peer server.
+        """Return an HTTPS channel to the peer server, which trusts only that server's certificate.
 
         Args:
             task: Document of the task, with both servers' URLs and certificates.
@@ -628,11 +639,11 @@ class SharedTaskService(ABC, Generic[Of]):
     @property
     @abstractmethod
     def askable(self) -> Askable:
-        """The questions that may be asked of the task, which check a message's thresholds."""
+        """Types of questions that the task can answer; this object also checks the thresholds in a message."""
 
     @abstractmethod
     def answer(self, message: bytes, analyst: int = 0) -> bytes:
-        """Answer an analyst with both servers' answer shares.
+        """Answer an analyst's question with both servers' answer shares, as JSON.
 
         Args:
             message: The analyst's question.
@@ -642,9 +653,9 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: the question is not allowed, or the peer server does not answer. Nothing was revealed.
         """
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the code of the task's encoding in advance, so that the first answer does not wait for it."""
-        self.encoding.warm()
+        self.encoding.warm_up()
 
     def close(self, message: bytes) -> bytes:
         """Close the task for the coordinator. The operation is idempotent.
@@ -661,7 +672,7 @@ class SharedTaskService(ABC, Generic[Of]):
         return self.closing.close()
 
     def describe_status(self) -> bytes:
-        """Return the public state of the task as JSON."""
+        """Return the public state of the task as JSON: open or closed, and its report set."""
         status = self.store.read_status(self.task.hash)
         facts = {"task": self.task.hash, "version": VERSION, "party": self.party, "state": status.state.value}
         return json.dumps({**facts, "set": status.report_set, "reports": status.reports}).encode()
@@ -712,7 +723,9 @@ class SharedTaskService(ABC, Generic[Of]):
         owner = self.store.find_enrolled_owner(self.task.hash, hash_from_bearer_token(bearer_token, self.party))
         if owner is None:
             raise ProtocolError(
-                "ticket", "must be that of an owner who has enrolled; contribute with dpcurves, which enrols first", 403
+                "ticket",
+                "must be the ticket of an owner who has enrolled; contribute with dpcurves, which enrols first",
+                403,
             )
         return owner
 
@@ -758,7 +771,7 @@ class SharedTaskService(ABC, Generic[Of]):
             return _encode_outcome(offer, await loop.run_in_executor(None, self._store_offer, offer))
 
     def _open_batch(self, owner: int, message: bytes) -> Offer:
-        """SECRET: decrypt a batch, and return its shares as an offer to the store.
+        """SECRET: decrypt an owner's batch of reports, and return its shares, ready to be stored.
 
         Args:
             owner: Number of the owner.
@@ -775,12 +788,12 @@ class SharedTaskService(ABC, Generic[Of]):
             self.encoding.require_shares(self.party, [report.share for report in stored])
         except ValueError:
             raise ProtocolError(
-                "reports", "what was sealed is not a share of this task; contribute again with the task's document"
+                "reports", "a sealed report is not a share of this task; contribute again with the task's document"
             ) from None
         return Offer(owner, batch.contribution, batch.earlier_policy, stored)
 
     def _store_offer(self, offer: Offer) -> int:
-        """Store an owner's reports; return how many were new.
+        """Store the reports of an owner's upload, and return how many of them were new.
 
         If the task is frozen for an attempt that was cancelled, it is reopened first.
 
@@ -836,17 +849,18 @@ class SharedTaskService(ABC, Generic[Of]):
         return await asyncio.wrap_future(future)
 
     def submit_upload(self, owner: int, message: bytes) -> Future[bytes]:
-        """Open the reports of one owner, and queue them for both servers together with concurrent uploads.
+        """Refuse an upload of the DAP draft; subclasses that support uploads queue the owner's reports for both
+        servers.
 
         Args:
             owner: Number of the owner.
             message: The upload request.
 
         Returns:
-            Future of the list of rejected reports. Here uploads of the DAP draft are always refused.
+            Future of the list of rejected reports, in subclasses.
 
         Raises:
-            ProtocolError: as `store_upload`.
+            ProtocolError: always here; in subclasses as `store_upload`.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -867,44 +881,46 @@ class SharedTaskService(ABC, Generic[Of]):
         return outcomes
 
     def run_aggregation_job(self, message: bytes) -> bytes:
-        """Store reports that a leader of the DAP draft forwards to the helper, in an aggregation job.
+        """Refuse an aggregation job of the DAP draft; subclasses that support the draft store the reports that the
+        leader forwards.
 
         Args:
             message: The aggregation job.
 
         Returns:
-            Outcome of each report. Here jobs are always refused.
+            Outcome of each report, in subclasses.
 
         Raises:
-            ProtocolError: this task type accepts none.
+            ProtocolError: always here: this task type accepts no jobs.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
     def run_collection_job(self, message: bytes) -> bytes:
-        """Answer a collection job of the DAP draft, as the leader.
+        """Refuse a collection job of the DAP draft; subclasses that support collection answer it as the leader.
 
         Args:
             message: Collection job request of the Distributed Aggregation Protocol (DAP).
 
         Returns:
-            Collection job response, encoded. Here jobs are always refused.
+            Collection job response, encoded, in subclasses.
 
         Raises:
-            ProtocolError: this task type does not support it.
+            ProtocolError: always here: this task type does not support collection.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
     def make_aggregate_share(self, message: bytes) -> bytes:
-        """Return this server's answer share, sealed to an analyst who collects as in the DAP draft, as the helper.
+        """Refuse to collect as the helper of the DAP draft; subclasses return this server's answer share, sealed to the
+        analyst.
 
         Args:
             message: Aggregate share request of the Distributed Aggregation Protocol (DAP).
 
         Returns:
-            Aggregate share, encoded and encrypted. Here requests are always refused.
+            Aggregate share, encoded and encrypted, in subclasses.
 
         Raises:
-            ProtocolError: this task type does not support it.
+            ProtocolError: always here: this task type does not support collection.
         """
         raise ProtocolError("task", NO_DAP, 404)
 
@@ -922,7 +938,7 @@ class SharedTaskService(ABC, Generic[Of]):
             "peer", "this task has no sessions of two servers; use the same version of dpcurves at both", 403
         )
 
-    def agree(self, message: bytes) -> bytes:
+    def confirm_report_set(self, message: bytes) -> bytes:
         """Confirm that this server would answer from the report set that the peer names. Nothing is charged.
 
         Args:
@@ -944,7 +960,7 @@ class SharedTaskService(ABC, Generic[Of]):
             message: The question, with the report set of the peer, as JSON.
 
         Raises:
-            ProtocolError: it is not allowed, or names another report set or other noise.
+            ProtocolError: the question is not allowed, or names another report set or other noise.
         """
         question = QuestionMessage.from_json(message, self.askable)
         require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
@@ -1046,5 +1062,10 @@ class SharedTaskService(ABC, Generic[Of]):
 
 
 def _encode_outcome(offer: Offer, new: int) -> bytes:
-    """Return the numbers of new and of known reports of an offer, as JSON."""
+    """Return the answer to an upload as JSON: the numbers of its new and of its already known reports.
+
+    Args:
+        offer: The uploaded reports.
+        new: Number of reports that were not stored before.
+    """
     return json.dumps({"new": new, "known": len(offer.reports) - new}).encode()

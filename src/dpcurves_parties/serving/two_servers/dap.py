@@ -170,7 +170,7 @@ class Reader:
         return self._place == len(self._message)
 
     def read_bytes(self, size: int) -> bytes:
-        """Return the next bytes of the message.
+        """Read the next bytes of the message, and move past them.
 
         Args:
             size: Number of bytes.
@@ -180,7 +180,7 @@ class Reader:
         """
         end = self._place + size
         if end > len(self._message):
-            raise ValueError("cut off")
+            raise ValueError("the message is cut off")
         content = self._message[self._place : end]
         self._place = end
         return content
@@ -194,7 +194,7 @@ class Reader:
         return int.from_bytes(self.read_bytes(size), "big")
 
     def read_vector(self, size: int) -> bytes:
-        """Return the bytes of the next vector.
+        """Read the next vector of the message (length, then bytes), and return its bytes.
 
         Args:
             size: Bytes of its length prefix.
@@ -209,11 +209,14 @@ Read = TypeVar("Read")
 
 
 def decode_all(message: bytes, decode_one: Callable[[Reader], Read]) -> list[Read]:
-    """Return the structures of a message that is a sequence of them.
+    """Decode a message that consists of any number of encoded structures of one type, one after another.
 
     Args:
         message: The message.
         decode_one: Function that reads one structure.
+
+    Returns:
+        The structures, in the order of the message.
 
     Raises:
         ValueError: a structure is truncated.
@@ -239,7 +242,7 @@ class Extension(NamedTuple):
             reader: Message, at the start of the extension; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         return cls(reader.read_integer(2), reader.read_vector(2))
 
@@ -268,7 +271,7 @@ class ReportMetadata(NamedTuple):
             reader: Message, at the start of the metadata; reading moves past them.
 
         Raises:
-            ValueError: they are truncated.
+            ValueError: the metadata are truncated.
         """
         return cls(
             reader.read_bytes(report_set.ID_SIZE),
@@ -296,11 +299,11 @@ class HpkeCiphertext(NamedTuple):
             reader: Message, at the start of the ciphertext; reading moves past it.
 
         Raises:
-            ValueError: it is truncated, or its key or payload is empty.
+            ValueError: the message is truncated, or the ciphertext's key or payload is empty.
         """
         ciphertext = cls(reader.read_integer(1), reader.read_vector(2), reader.read_vector(4))
         if not ciphertext.enc or not ciphertext.payload:
-            raise ValueError("empty")
+            raise ValueError("the key and the payload of a ciphertext must not be empty")
         return ciphertext
 
     def to_bytes(self) -> bytes:
@@ -323,7 +326,7 @@ class ReportShare(NamedTuple):
             reader: Message, at the start of the report; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         return cls(ReportMetadata.from_reader(reader), reader.read_vector(4), HpkeCiphertext.from_reader(reader))
 
@@ -348,7 +351,7 @@ class Report(NamedTuple):
             reader: Message, at the start of the report; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         metadata = ReportMetadata.from_reader(reader)
         public = reader.read_vector(4)
@@ -370,7 +373,7 @@ class Report(NamedTuple):
 
 
 def parse_upload_request(message: bytes) -> list[Report]:
-    """Parse the reports of an `UploadRequest`.
+    """Parse the reports of an upload (the draft's `UploadRequest`), of which no two have the same id.
 
     Raises:
         ProtocolError: the message is invalid, or repeats a report id.
@@ -382,7 +385,7 @@ Named = TypeVar("Named", "Report", "VerifyInit")
 
 
 def _decode_distinct_reports(message: bytes, decode_one: Callable[[Reader], Named], message_name: str) -> list[Named]:
-    """Return the reports of a message.
+    """Decode the reports of a message, of which no two may have the same id.
 
     Args:
         message: The message.
@@ -455,13 +458,13 @@ def parse_ping_pong_message(message: bytes, kind: int) -> bytes:
         kind: Type that it must have.
 
     Raises:
-        ValueError: it has another type, or something follows.
+        ValueError: the message has another type, or bytes follow its content.
     """
     reader = Reader(message)
     message_type = reader.read_integer(1)
     content = reader.read_vector(4)
     if message_type != kind or not reader.is_done:
-        raise ValueError("another kind of message")
+        raise ValueError("the message has another type than expected")
     return content
 
 
@@ -484,7 +487,7 @@ class VerifyInit(NamedTuple):
             reader: Message, at the start of the report; reading moves past it.
 
         Raises:
-            ValueError: it is truncated.
+            ValueError: the message is truncated.
         """
         return cls(ReportShare.from_reader(reader), reader.read_vector(4))
 
@@ -557,12 +560,12 @@ class VerifyResp(NamedTuple):
             reader: Message, at the start of the answer; reading moves past it.
 
         Raises:
-            ValueError: it is truncated or of another type.
+            ValueError: the message is truncated or of another type.
         """
         report_id = reader.read_bytes(report_set.ID_SIZE)
         kind = reader.read_integer(1)
         if kind not in set(VerifyRespType):
-            raise ValueError("another kind of answer")
+            raise ValueError("the answer has another type than expected")
         return cls(
             report_id, reader.read_vector(4) if kind == VerifyRespType.CONTINUE else ReportError(reader.read_integer(1))
         )
@@ -575,7 +578,7 @@ class VerifyResp(NamedTuple):
 
 
 def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) -> list[VerifyResp]:
-    """Return one `VerifyResp` per report from an `AggregationJobResp`.
+    """Parse the helper's response to an aggregation job: the outcome of each report.
 
     Args:
         message: The message.
@@ -617,7 +620,7 @@ class CollectionJobRequest:
 
     @classmethod
     def from_bytes(cls, message: bytes) -> CollectionJobRequest:
-        """Return the collection job that an analyst asks for.
+        """Parse an analyst's request for a collection job (DAP draft) and check that it is of a supported kind.
 
         Args:
             message: The encoded request.
@@ -655,12 +658,12 @@ class CollectionJobRequest:
 
     @property
     def hpke_config(self) -> bytes:
-        """`HpkeConfig` of the analyst's key."""
+        """Public key of the analyst as the draft's `HpkeConfig`, to which aggregate shares are encrypted."""
         return encode_integer(self.config_id, 1) + _encode_hpke_suite() + encode_vector(self.collector_key, 2)
 
 
 def encode_aggregate_share_request(job: CollectionJobRequest, task: str, reports: int, checksum: bytes) -> bytes:
-    """Return an `AggregateShareReq` for all reports of a task.
+    """Encode the leader's request for the helper's aggregate share of all reports (`AggregateShareReq`).
 
     Args:
         job: The analyst's collection job.
@@ -673,7 +676,7 @@ def encode_aggregate_share_request(job: CollectionJobRequest, task: str, reports
 
 
 def parse_aggregate_share_request(message: bytes, task: str, reports: int, checksum: bytes) -> CollectionJobRequest:
-    """Return the collection job in an `AggregateShareReq`.
+    """Parse a leader's request for an aggregate share (`AggregateShareReq`), and return the collection job in it.
 
     Args:
         message: The message.
@@ -698,7 +701,7 @@ def parse_aggregate_share_request(message: bytes, task: str, reports: int, check
 
 
 def encode_collection_job_response(reports: int, end_time: int, shares: Sequence[bytes]) -> bytes:
-    """Return a `CollectionJobResp`.
+    """Encode the response to a collection job (the draft's `CollectionJobResp`) with both encrypted aggregate shares.
 
     Times of reports are not stored, so its interval goes from the first moment to now.
 
@@ -809,7 +812,8 @@ class TaskConfiguration:
         return encode_vector(INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
 
     def encode_input_share_aad(self, metadata: ReportMetadata, public: bytes) -> bytes:
-        """Encode the associated data of an input share: `InputShareAad`.
+        """Encode the associated data that binds an encrypted input share to its task and report (the draft's
+        `InputShareAad`).
 
         Args:
             metadata: Public metadata of the report.
@@ -872,7 +876,7 @@ class PlaintextInputShare(NamedTuple):
         reader = Reader(message)
         input_share = cls(tuple(decode_all(reader.read_vector(2), Extension.from_reader)), reader.read_vector(4))
         if not reader.is_done or not input_share.payload:
-            raise ValueError("something follows, or nothing is there")
+            raise ValueError("the payload of an input share is empty, or bytes follow it")
         return input_share
 
     def to_bytes(self) -> bytes:
@@ -895,7 +899,7 @@ class HpkeKeys:
 
     @classmethod
     def from_private_keys(cls, keys: Iterable[X25519PrivateKey]) -> HpkeKeys:
-        """Assign configuration ids to keys, without duplicates."""
+        """Assign HPKE configuration ids to a server's private keys, so that no two keys have the same id."""
         numbered = dict[int, X25519PrivateKey]()
         for key in {private_key.public_key().public_bytes_raw(): private_key for private_key in keys}.values():
             preferred = derive_config_id(_encode_public_key(key.public_key()))

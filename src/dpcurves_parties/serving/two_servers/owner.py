@@ -61,15 +61,15 @@ class UploadOutcome:
     reports: int
     new: int
 
-    def add_outcome(self, coming: Future[UploadOutcome] | None) -> UploadOutcome:
-        """Return the sum of this outcome and that of a pending batch, for which it waits.
+    def add_outcome(self, pending: Future[UploadOutcome] | None) -> UploadOutcome:
+        """Wait for the outcome of a pending batch, and return the sums of its numbers and this outcome's numbers.
 
         Args:
-            coming: Future of the batch; None: there is none.
+            pending: Future of the batch; None: no batch is pending.
         """
-        if coming is None:
+        if pending is None:
             return self
-        batch_outcome = coming.result()
+        batch_outcome = pending.result()
         return UploadOutcome(self.reports + batch_outcome.reports, self.new + batch_outcome.new)
 
 
@@ -241,7 +241,7 @@ def seal_reports(task: SharedTask, party: int, name: bytes, shares: Iterable[tup
 
 
 def read_owner_ticket(task: SharedTask, ticket: Path) -> Ticket:
-    """Return an owner's ticket of this task.
+    """Read an owner's ticket from a file, and check that it belongs to this task.
 
     Args:
         task: The task.
@@ -285,7 +285,7 @@ def enrol_owner(task: SharedTask, ticket: Path, timeout: float = ANSWER_SECONDS)
 
 
 def require_ticket_for(ticket: Ticket, task: SharedTask) -> None:
-    """Refuse a ticket of another task.
+    """Check that a ticket was made for this task, before anything is sent under it.
 
     Args:
         ticket: The ticket.
@@ -342,7 +342,7 @@ class AgreedReports:
             raise ProtocolError("file", f"{str(file)!r} cannot be read; restore it from a copy") from None
         if stored != self.to_json():
             rule = (
-                f"the report set or the noise differs from that in {str(file)!r}, and nothing is read; "
+                f"the report set or the noise differs from that in {str(file)!r}, so the answer was discarded; "
                 "ask both operators whether a store was restored"
             )
             raise ProtocolError("servers", rule, 502)

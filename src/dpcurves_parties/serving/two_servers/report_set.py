@@ -43,7 +43,7 @@ def load_public_key(digits: str) -> X25519PublicKey:
 
 
 def seal_share(share: bytes, key: X25519PublicKey, info: bytes) -> bytes:
-    """Return a share, encrypted by HPKE.
+    """Encrypt a share of a report to a server by HPKE, bound to its context.
 
     Args:
         share: The share.
@@ -147,7 +147,7 @@ def encode_batch(task: str, party: int, batch: Batch) -> bytes:
 
 
 def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
-    """Return the batch in a message.
+    """Parse an owner's batch of sealed reports, and check that it is for this task and server.
 
     Args:
         message: Result of `encode_batch`.
@@ -174,7 +174,7 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
         )
     record = ID_SIZE + size
     if len(message) != _HEADER.size + count * record:
-        raise ProtocolError("reports", "the batch is cut off, or something follows it; send it again")
+        raise ProtocolError("reports", "the batch is cut off, or bytes follow it; send it again")
     starts = range(_HEADER.size, len(message), record)
     reports = [
         ReportShare(message[start : start + ID_SIZE], message[start + ID_SIZE : start + record]) for start in starts
@@ -301,14 +301,14 @@ def find_first_id(part: int, bits: int) -> bytes:
     return (part << (8 * ID_SIZE - bits)).to_bytes(ID_SIZE, "big")
 
 
-def hash_part(task: str, some: Iterable[tuple[bytes, bytes]]) -> bytes:
+def hash_part(task: str, reports: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Return the SHA-256 of a part of a task's reports: ids and digests in rising order of ids.
 
     Args:
         task: Hash of the task, in hexadecimal digits.
-        some: Id and digest of each report of the part.
+        reports: Id and digest of each report of the part.
     """
-    return sha256(b"dpcurves part 1\n" + bytes.fromhex(task) + b"".join(map(b"".join, some))).digest()
+    return sha256(b"dpcurves part 1\n" + bytes.fromhex(task) + b"".join(map(b"".join, reports))).digest()
 
 
 class PartHashes(NamedTuple):
@@ -354,7 +354,7 @@ class UnlistedParts(Exception):
 
 
 def intersect_reports(
-    task: str, read_sorted_reports: Rising, expected: int, theirs: PartHashes, listed: Mapping[int, bytes]
+    task: str, read_sorted_reports: Rising, expected: int, peer_hashes: PartHashes, listed: Mapping[int, bytes]
 ) -> ReportSet:
     """Return the set of the reports that both servers hold, with equal public parts.
 
@@ -362,7 +362,7 @@ def intersect_reports(
         task: Hash of the task.
         read_sorted_reports: Function that streams this server's reports.
         expected: Expected number of common reports; a wrong number only costs time.
-        theirs: Hashes of the parts of the peer server's reports.
+        peer_hashes: Hashes of the parts of the peer server's reports.
         listed: Known listings of the peer server's parts.
 
     Raises:
@@ -374,8 +374,8 @@ def intersect_reports(
     name = ReportSetHash(task, expected)
 
     # Parts with equal hashes are equal at both servers; of the others the peer must have listed its reports.
-    for number, part_reports in split_by_prefix(read_sorted_reports(), theirs.prefix_bits):
-        if hash_part(task, part_reports) == theirs.hash_of_part(number):
+    for number, part_reports in split_by_prefix(read_sorted_reports(), peer_hashes.prefix_bits):
+        if hash_part(task, part_reports) == peer_hashes.hash_of_part(number):
             common_reports = part_reports
         elif number in listed:
             peer_listing = _parse_listing(listed[number])
@@ -441,17 +441,17 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
     return listings
 
 
-CUT = "the listing of reports is cut off, or something follows it; use the same version of dpcurves at both servers"
+CUT = "the listing of reports is cut off, or bytes follow it; use the same version of dpcurves at both servers"
 
 
-def _parse_listing(some: bytes) -> Listing:
+def _parse_listing(listing: bytes) -> Listing:
     """Return the digests of a listing's reports by their ids; of repeated ids the last.
 
     Args:
-        some: Ids and digests, concatenated.
+        listing: Ids and digests, concatenated.
     """
-    starts = range(0, len(some), RECORD)
-    return {some[start : start + ID_SIZE]: some[start + ID_SIZE : start + RECORD] for start in starts}
+    starts = range(0, len(listing), RECORD)
+    return {listing[start : start + ID_SIZE]: listing[start + ID_SIZE : start + RECORD] for start in starts}
 
 
 def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -494,7 +494,8 @@ class ClosingMessage(NamedTuple):
 
     @classmethod
     def from_bytes(cls, message: bytes) -> ClosingMessage:
-        """Parse the bytes of `to_bytes`.
+        """Parse a message of the closing protocol: report set, commitments, and hashes and listings of parts of the
+        reports.
 
         Args:
             message: The bytes.

@@ -93,7 +93,7 @@ class AnswerKey:
 
         Args:
             party: Number of this server, 0 or 1.
-            answer_share: Its answer share.
+            answer_share: Answer share of this server.
 
         Returns:
             The sealed bytes as Base64 text.
@@ -115,7 +115,7 @@ class AnswerKey:
             ) from None
 
     def open_answer_share(self, party: int, message: object, key: X25519PrivateKey) -> Answer:
-        """SECRET: open a sealed answer share.
+        """SECRET: decrypt an answer share that a server has sealed to the analyst.
 
         Args:
             party: Number of the server that must have sealed it.
@@ -141,15 +141,15 @@ class AnswerKey:
 
 
 # Rules of errors.
-NONE = "the answer share is missing or was changed; ask again"
+NONE = "the encrypted answer share is missing or was changed; ask again"
 OTHERS = (
-    "the answer shares are of different report sets or noise, and nothing is read; ask "
+    "the answer shares are of different report sets or noise, so the answer was discarded; ask "
     "both operators whether a store was restored"
 )
 
 
 def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> Answer:
-    """SECRET: return a server's answer share.
+    """SECRET: parse a server's decrypted answer share: its numbers and the report set that they come from.
 
     Args:
         party: Number of the server, for errors.
@@ -246,17 +246,19 @@ class SealedQuestion:
         return first, second
 
 
-def encode_sealed_answer(answer_key: AnswerKey, party: int, own: Answer, other: object) -> bytes:
+def encode_sealed_answer(answer_key: AnswerKey, party: int, own_answer: Answer, peer_answer: object) -> bytes:
     """Encode the response of the server that was asked, with both sealed answer shares.
 
     Args:
         answer_key: Key to which this server's share is sealed.
         party: Number of this server.
-        own: Its answer share, which is sealed now.
-        other: The other server's sealed share, as received.
+        own_answer: Answer share of this server, which is sealed now.
+        peer_answer: The other server's sealed share, as received.
     """
-    sealed_share = answer_key.seal_answer_share(party, own)
-    return answer_key.question.to_json(halves=[sealed_share, other] if party == 0 else [other, sealed_share])
+    sealed_share = answer_key.seal_answer_share(party, own_answer)
+    return answer_key.question.to_json(
+        halves=[sealed_share, peer_answer] if party == 0 else [peer_answer, sealed_share]
+    )
 
 
 def parse_envelope(stored: Mapping[str, Any]) -> str:

@@ -278,7 +278,11 @@ class Store:
         self._database = ServerDatabase(url, who, METADATA)
 
         def count_reports(upload: Upload) -> int:
-            """Return the weight of an upload in a group of writes."""
+            """Return the number of reports of an upload: its weight in a group of uploads that are written together.
+
+            Args:
+                upload: Upload that waits to be written.
+            """
             return len(upload.offer.reports)
 
         self._uploads = GroupCommit(self._write_uploads, count_reports, MOST_REPORTS, self._database.close_connections)
@@ -311,9 +315,9 @@ class Store:
             self._database.write(insert_row)
 
     def warn_if_unwritable(self) -> None:
-        """Tell the operator if the database cannot be written, and what that means.
+        """Log a warning for the operator if the database cannot be written, with the consequences.
 
-        It writes all tasks again, unchanged.
+        The check writes the rows of all tasks again, unchanged.
         """
         try:
             self._database.write(lambda connection: connection.execute(update(TASKS).values(state=TASKS.c.state)))
@@ -324,7 +328,11 @@ class Store:
             )
 
     def read_status(self, task: str) -> TaskStatus:
-        """Read the current state of the task."""
+        """Read the current state of the task from the database.
+
+        Args:
+            task: Hash of the task.
+        """
         return self._database.read_snapshot(lambda connection: select_status(connection, task))
 
     def add_reports(self, task: str, max_reports: int, offer: Offer) -> int:
@@ -341,7 +349,7 @@ class Store:
         return self.submit_reports(task, max_reports, offer).result()
 
     def submit_reports(self, task: str, max_reports: int, offer: Offer) -> Future[int]:
-        """Store reports as `add_reports`, together with concurrent ones.
+        """Queue the reports of an owner, to be stored together with concurrent uploads in one transaction.
 
         Args:
             task: Hash of the task.
@@ -390,7 +398,7 @@ class Store:
         self._added += sum(outcome for outcome in outcomes if isinstance(outcome, int))
         if self._added >= self._analyzed_at:
             self._analyzed_at = 10 * self._added
-            self._database.write_on_open_connection(_analyze)
+            self._database.write_on_open_connection(_update_statistics)
         return outcomes
 
     def compute_checksum(self, task: str) -> bytes:
@@ -404,7 +412,8 @@ class Store:
         """
 
         def xor_id_hashes(connection: Connection) -> int:
-            """Return the XOR of SHA-256 of all report ids as an integer.
+            """Return a checksum of a task's stored reports: the XOR of the SHA-256 hashes of all report ids, as an
+            integer.
 
             Args:
                 connection: Connection in a transaction.
@@ -415,7 +424,11 @@ class Store:
         return self._database.read_snapshot(xor_id_hashes).to_bytes(32)
 
     def count_owners(self, task: str) -> int:
-        """Return the number of owners who have sent reports; once the task is closed, accepted reports."""
+        """Return the number of owners who have sent reports; once the task is closed, of owners with accepted reports.
+
+        Args:
+            task: Hash of the task.
+        """
         query = select(func.count(REPORTS.c.owner.distinct())).where(REPORTS.c.task == task)
         return self._database.read_snapshot(lambda connection: int(connection.execute(query).scalar_one()))
 
@@ -433,7 +446,7 @@ class Store:
         )
 
     @write_transaction
-    def attempt(self, connection: Connection, task: str, attempt: str) -> None:
+    def begin_attempt(self, connection: Connection, task: str, attempt: str) -> None:
         """Store the id of a running attempt to close the task. Reports are still accepted.
 
         Args:
@@ -446,7 +459,9 @@ class Store:
         """
         lock_task(connection, task)
         if not select_status(connection, task).reports:
-            raise ProtocolError("reports", "none has arrived yet; close the task once owners have contributed", 409)
+            raise ProtocolError(
+                "reports", "no report has arrived yet; close the task once owners have contributed", 409
+            )
         update_task(connection, task, attempt=attempt)
 
     @write_transaction
@@ -516,8 +531,8 @@ class Store:
         return listings
 
     @write_transaction
-    def thaw(self, connection: Connection, task: str, attempt: str | None) -> None:
-        """Accept reports again, if this attempt froze the task and no later one did.
+    def unfreeze(self, connection: Connection, task: str, attempt: str | None) -> None:
+        """Accept reports again after a failed attempt to close the task, unless a later attempt has frozen the task.
 
         Args:
             connection: Connection in a transaction.
@@ -674,7 +689,7 @@ class Store:
 
     @read_transaction
     def read_shares(self, connection: Connection, task: str) -> dict[bytes, StoredShare]:
-        """SECRET: return all shares, by id.
+        """SECRET: return all of this server's stored shares of a task's reports, by report id.
 
         Args:
             connection: Supplied by the decorator; callers leave it out.
@@ -688,7 +703,7 @@ class Store:
         return {row.id: StoredShare(row.share, row.whole) for row in rows}
 
 
-def _analyze(connection: Connection) -> None:
+def _update_statistics(connection: Connection) -> None:
     """Update PostgreSQL's statistics. (Otherwise it scans all reports of the task to find some by id.)
 
     Args:
@@ -700,7 +715,13 @@ def _analyze(connection: Connection) -> None:
 
 
 def _group_key(upload: Upload) -> int:
-    """Return the key by which uploads are grouped. An upload that may replace another contribution is written alone."""
+    """Return the key by which uploads are grouped into one transaction; uploads of one group have equal keys.
+
+    An upload that may replace another contribution gets a key of its own, so that it is written alone.
+
+    Args:
+        upload: Upload that waits to be written.
+    """
     return id(upload) if upload.offer.earlier_policy is EarlierPolicy.GIVES_WAY else 0
 
 

@@ -45,10 +45,10 @@ class Askable(Protocol):
 
     @property
     def hash(self) -> str:
-        """Hash of the task."""
+        """Hash of the task's document, which names the task in messages."""
 
     def parse_thresholds(self, value: object) -> tuple[int, ...]:
-        """Return the thresholds in a message.
+        """Parse and check the thresholds of a question's message.
 
         Args:
             value: Field ``thresholds`` of the message, a JSON value.
@@ -87,7 +87,7 @@ class QuestionMessage:
 
     @classmethod
     def create(cls, task: Askable, thresholds: tuple[int, ...], question: str | None = None) -> QuestionMessage:
-        """Return a question at some thresholds of a task, with a new nonce.
+        """Create the message of a question at some thresholds of a task, with a new nonce.
 
         Args:
             task: The task.
@@ -99,7 +99,7 @@ class QuestionMessage:
         )
 
     def to_json(self, **more: object) -> bytes:
-        """Return the message as JSON.
+        """Encode the question as a JSON message for a server.
 
         Args:
             **more: Further fields, with values that JSON can hold.
@@ -139,7 +139,7 @@ class QuestionMessage:
         return cls(task.hash, str(names[0]), thresholds, str(names[1]), task.answer_size(thresholds))
 
     def encode_answer(self, numbers: tuple[int, ...], provenance: Mapping[str, object], **more: object) -> bytes:
-        """Return the answer to this question as JSON.
+        """Encode the answer to this question as JSON, with the report set that it comes from.
 
         Args:
             numbers: Noisy counts, or this server's shares of them, in the order of the thresholds.
@@ -229,12 +229,12 @@ class TaskStillOpen(ProtocolError):
 
 
 def require_report_set(message: Mapping[str, Any], provenance: Mapping[str, object], rule: str) -> None:
-    """Require that a message is about the report set and the noise of this server.
+    """Check that a message of the other server names the same report set and noise commitments as this server.
 
     Args:
         message: Fields of the message.
         provenance: Report set and noise commitments of this server.
-        rule: Message of the error.
+        rule: Text of the error: what is wrong, and what to do.
 
     Raises:
         ProtocolError: Report set or noise differ.
@@ -328,7 +328,7 @@ class ShareEncoding(Protocol):
         return self.size
 
     def require_shares(self, party: int, shares: Sequence[bytes]) -> None:
-        """Require that shares are valid; here nothing is checked.
+        """Check that shares have the form of this encoding; this base class accepts all.
 
         Args:
             party: Server 0 or server 1.
@@ -338,7 +338,7 @@ class ShareEncoding(Protocol):
             ValueError: A share is not of this task.
         """
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile code in advance, so that the first answer does not wait for it; here there is nothing to compile."""
 
 
@@ -431,7 +431,7 @@ def load_task_type(name: str) -> TaskType:
 
 
 def read_task(path: str | Path) -> SharedTask:
-    """Read the task document in a file.
+    """Read a task document from a file, and return the task of two servers that it describes.
 
     Args:
         path: Path of the file.
