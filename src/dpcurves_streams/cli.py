@@ -99,7 +99,14 @@ class TupleOptions:
         return CsvLines(sys.stdin, self.delimiter) if is_pipe else CsvFile(self.events, self.delimiter)
 
     def require_default_format(self, trouble: str) -> None:
-        """Refuse options for the format of lines if the source has no lines."""
+        """Refuse typed options of the format of lines (--format, --delimiter), for a source that has no lines.
+
+        Args:
+            trouble: Why the options do not apply, for the message.
+
+        Raises:
+            Misuse: one of these options was typed.
+        """
         for name, is_given in (("format", self.format is not None), ("delimiter", self.delimiter != ",")):
             if is_given:
                 raise Misuse(name, f"{trouble}; leave out this option")
@@ -162,7 +169,7 @@ class CountOptions:
     )
 
     def parse_question(self) -> StreamQuestion:
-        """Return the question.
+        """Return the question about the stream that the options ask: its states or cells, reading, windows and events.
 
         Raises:
             Misuse: states are missing, or given twice, or a reading, window or event is invalid.
@@ -222,7 +229,10 @@ class CountOptions:
 
 
 def _parse_event(text: str) -> Event | Jump | Low:
-    """Return the event of ``jump:LAG:LEAST`` (a count rises by LEAST within LAG steps) or ``low:STEPS:BELOW``.
+    """Return the event ``jump:LAG:LEAST`` (a count changes by LEAST within LAG steps) or ``low:STEPS:BELOW``.
+
+    Args:
+        text: The option as typed.
 
     Raises:
         Misuse: the text has another form.
@@ -584,7 +594,12 @@ def _render_step(reading: StepReading, error: float) -> Any:
 
 
 def _format_cell(line: dict[str, Any], name: str) -> str:
-    """Return a number as text, followed by its interval."""
+    """Return a field of a step's line as text, followed by its interval if it has one.
+
+    Args:
+        line: Fields of the line by name.
+        name: Name of the field.
+    """
     low, high = (f"{name}:{end}" if ":" in name else end for end in ENDS)
     is_number = name in ("count", "total") or f"{name}:low" in line
     return f"{line[name]:g} [{line[low]:g}, {line[high]:g}]" if is_number and low in line else str(line[name])
@@ -624,12 +639,12 @@ def _fill_example_options(
 
 
 def _fill_options(options: Group, defaults: Group, **needed: Any) -> Group:
-    """Return the options with the values that the synthetic day requires.
+    """Return options completed with the values that the example of a synthetic day needs.
 
     Args:
         options: Options as typed.
         defaults: Options of the same class with their default values.
-        needed: Values that the example requires, by name.
+        needed: Values that the example needs, by name.
 
     Raises:
         Misuse: another value was typed.

@@ -133,7 +133,7 @@ class Forest:
 
     @property
     def levels(self) -> int:
-        """Largest number of nodes on a path from the top to a state, including the state."""
+        """Number of levels of the hierarchy: the most nodes on a path from the top to a state, the state included."""
         return max(self.depths) + 1
 
     def count_nodes(self, state_counts: Sequence[int]) -> list[int]:
@@ -219,7 +219,7 @@ class TimeStepQuery(Query):
 
     @property
     def keys(self) -> int:
-        """Number of counts of a time step, one for each combination of states of the axes."""
+        """Number of counts (keys) of a time step, one for each combination of states of the axes."""
         return self.rows * self.cells
 
 
@@ -382,7 +382,11 @@ def uncounted_query(reasons: tuple[UncountedReason, ...], time_steps: int | None
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
-    """Require that a query has exactly one axis, whose categories are the states of a forest in its order.
+    """Check that a query has exactly one axis, whose categories are the states of a hierarchy in its order.
+
+    Args:
+        axes: Axes of the query.
+        forest: The hierarchy of states.
 
     Raises:
         ValueError: The axes are others.

@@ -66,8 +66,9 @@ class LiveWindows:
         self._intake.open_windows(0)
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `time_step`, as they close by the clock; several at once if several have
-        closed.
+        """Yield the exact counts (windows) of steps after `time_step`, as the steps close by the clock.
+
+        Several windows are yielded at once if several have closed.
 
         Args:
             time_step: Last step that was released; 0 before the first.
@@ -124,7 +125,7 @@ class _Inbox:
         Thread(target=self._read_tuples, args=(tuples,), daemon=True).start()
 
     def is_over(self, time_step: int) -> bool:
-        """Return True if the stream has ended and its last step has closed.
+        """Return True if all tuples of a stream without end were read, and the step in which they ended was released.
 
         Args:
             time_step: Last step that was released.
@@ -169,9 +170,13 @@ class _Inbox:
         return item
 
     def _wait_for_tuple(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
-        """Return the next item of the queue: arrival time, fields, and True after the last tuple.
+        """Return the next item of the queue of tuples, waiting for it until a time.
 
-        None if `closing_time` passes first.
+        Args:
+            closing_time: End of the wait, in microseconds since 1970.
+
+        Returns:
+            Arrival time, fields, and True after the last tuple; None if the time passes first.
         """
         while True:
             wait = (closing_time - self._intake.clock.now()) / 1e6
@@ -199,8 +204,9 @@ class _Inbox:
 def _read_all(
     tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], take: Callable[[TupleFields], object]
 ) -> None:
-    """Pass all tuples (rows) of an iterable to a function. The iterable's errors are not shown, because they may quote
-    a tuple.
+    """Pass each tuple (record) of an iterable to a function, in this thread.
+
+    The iterable's errors are not shown, because they may quote a tuple.
 
     Args:
         tuples: Iterable or asynchronous iterable of mappings.
@@ -225,7 +231,12 @@ def _read_all(
 
 
 async def _read_async(tuples: AsyncIterable[TupleFields], take: Callable[[TupleFields], object]) -> None:
-    """Pass the tuples of an async iterable to `take`; pass None for an item that is no mapping."""
+    """Pass each tuple (record) of an asynchronous iterable to a function.
+
+    Args:
+        tuples: The iterable.
+        take: Function of a tuple; it gets None for an item that is no mapping.
+    """
     async for fields in tuples:
         take(fields if isinstance(fields, Mapping) else None)
 
@@ -447,10 +458,15 @@ class TupleTable:
             self._engine = None
 
     def count_by_time_step(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """SECRET: yield arrays of steps, slots (cells or reasons) and numbers of tuples, ordered by step, for steps
-        after `after`; zeros are left out.
+        """SECRET: yield exact numbers of tuples by step and slot, for the steps after a step; zeros are left out.
 
         Slots are the cells, then the reasons of `UncountedReason`; the slot of `BEYOND_CAP` counts users.
+
+        Args:
+            after: Last step that was released; 0 before the first.
+
+        Yields:
+            Steps, slots and numbers of tuples: three arrays of equal length, ordered by step.
         """
         engine = self._open_engine()
         cap = self._used.tuples_per_user
@@ -478,7 +494,7 @@ class TupleTable:
         return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True)) | filtered
 
     def _count_failing(self, engine: DuckConnection) -> int:
-        """CONFIDENTIAL. Return the exact number of tuples that fail the filter.
+        """CONFIDENTIAL. Return the exact number of tuples that fail the stream's filter.
 
         Args:
             engine: Connection to DuckDB in which the table is open.
@@ -491,11 +507,14 @@ class TupleTable:
 
     @property
     def _cells(self) -> int:
-        """Number of cells of all states."""
+        """Number of counts of a step: of all combinations of declared states."""
         return prod(bound.axis.slots for bound in self._bound)
 
     def _open_engine(self) -> DuckConnection:
-        """Return the connection with the used tuples; they are read and placed at the first call."""
+        """Return a DuckDB connection that holds the tuples within the cap per user, with their steps and cells.
+
+        The table is read at the first call.
+        """
         if self._engine is None:
             engine = self._engine = DuckConnection()
             engine.connection.execute("SET TimeZone = 'UTC'")
@@ -681,13 +700,13 @@ class TableWindows:
 
 
 def require_end(intake: StreamSpec) -> None:
-    """Check that a stream of a finished source has an end.
+    """Check that a stream has an end, which a finished file or table needs.
 
     Args:
         intake: Declared states and schedule of the stream.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the schedule has no end.
     """
     if intake.schedule.end is None:
         raise InvalidArgument(

@@ -263,7 +263,7 @@ def _find_states_of_noise(readings: Sequence[StepReading], window: int | None) -
 
 
 def _interval_bounds(readings: Sequence[StepReading], window: int | None, level: float) -> list[Interval]:
-    """Return intervals of the counts, or of sums over a window, of all steps.
+    """Return the confidence intervals of all steps' counts, or of their sums over a window, for a plot.
 
     Args:
         readings: The steps, at least one.

@@ -183,7 +183,8 @@ class RedisWindows:
             time_step = max(time_step, last)
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
-        """SECRET: count entries, and note which step each belongs to.
+        """SECRET: count entries of the Redis stream in their steps, and remember each entry's step until it is
+        acknowledged.
 
         Args:
             windows: The open windows, whose counts grow.
@@ -240,7 +241,7 @@ class RedisSink:
             )
 
     def _find_entry(self, step: int) -> dict[str, str] | None:
-        """Return the fields of a step's entry; None if the step is not stored.
+        """Return the fields of the Redis entry that holds a step's release; None if the step is not stored.
 
         Args:
             step: Number of the time step, from 1.
@@ -348,7 +349,7 @@ class _GroupConsumer:
             _call_server(lambda batch=batch: self._client.xack(self._stream, self._group, *batch))  # type: ignore[misc]
 
     def _has_group(self) -> bool:
-        """Return True if the stream has the consumer group."""
+        """Return True if the consumer group exists on the Redis stream."""
         groups = _call_server(
             lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else []
         )

@@ -149,9 +149,14 @@ def _parse_number(name: str, value: Any) -> Fraction:
 
 
 def _require_whole(name: str, microseconds: Fraction) -> int:
-    """Return a number of microseconds as an integer.
+    """Return a number of microseconds as an integer, if it is whole and not too large.
 
-    Raises `InvalidArgument` under this argument name for fractions, and for more than about 36,500 years.
+    Args:
+        name: Name of the argument, for the message.
+        microseconds: The number.
+
+    Raises:
+        InvalidArgument: the number is a fraction, or more than about 36,500 years.
     """
     # 2**60 microseconds, about 36,500 years, is the largest timestamp and span
     if microseconds.denominator != 1 or abs(microseconds) > 2**60:
@@ -237,10 +242,14 @@ class StateColumn:
 
     @classmethod
     def from_axis(cls, axis: Axis | Categories) -> Self:
-        """Return the column of an axis, computed if its text is an expression.
+        """Return the column whose values decide the state of a tuple, parsed as an expression if its text is one.
 
-        Raises `InvalidArgument` for an invalid expression with brackets, comparisons or ``+ * /``; text without these
-        is the name of a column.
+        Args:
+            axis: Declared states, with the text of their column or expression.
+
+        Raises:
+            InvalidArgument: an expression with brackets, comparisons or ``+ * /`` is invalid; text without these is the
+                name of a column.
         """
         column = str(axis.column)
         if not is_expression(axis):
@@ -269,7 +278,7 @@ class StateColumn:
 
 
 def invert_axis(axis: Axis | Categories) -> tuple[Axis | Categories, str]:
-    """Return an axis of ``ln(x)`` or ``exp(x)`` as an axis of x on the inverse grid, and the text of x.
+    """Return an axis on ``ln(x)`` or ``exp(x)`` as an axis on x itself, on the inverse grid, and the text of x.
 
     Any other axis is returned with the text of its column.
 
@@ -283,7 +292,10 @@ def invert_axis(axis: Axis | Categories) -> tuple[Axis | Categories, str]:
 
 
 def find_stream_filter(axes: Sequence[Axis | Categories]) -> str:
-    """Return the filter of a stream's tuples, which all axes share; empty: all tuples count.
+    """Return the condition that selects the tuples of a stream, as all axes state it; empty: all tuples count.
+
+    Args:
+        axes: Declared states, each with its filter.
 
     Raises:
         ValueError: axes have different filters.
@@ -335,7 +347,7 @@ def _find_slot(
 
 
 def _state_texts(value: Any) -> tuple[str, ...]:
-    """Return the texts by which a state may be declared for a value; a number also without ``.0``.
+    """Return the texts under which the state of a value may have been declared; a number also without ``.0``.
 
     Args:
         value: Value of a tuple's field.

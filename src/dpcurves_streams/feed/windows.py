@@ -89,9 +89,10 @@ class Windows(Protocol):
         ...
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of all steps after `time_step`, in order, as they close; several at once if several have.
+        """Yield the exact counts (windows) of all steps after `time_step`, in order, as the steps close.
 
-        The iterator blocks until a window closes. It ends with the stream.
+        Several windows are yielded at once if several have closed. The iterator blocks until a window closes, and ends
+        with the stream.
 
         Args:
             time_step: Last step that was released; 0 before the first.
@@ -339,23 +340,28 @@ class OpenWindows:
         return DropReason.REPEATED if time_step <= self._after else None
 
     def _arrival_time_step(self, arrived: int | None) -> int | None:
-        """Return the first step that was open when a tuple arrived; None if that step was released, or all steps had
-        closed.
+        """Return the first step that was still open when a tuple arrived, in which a late or undated tuple is counted.
 
         Args:
             arrived: Arrival time in microseconds since 1970; None counts as before the first window closed.
+
+        Returns:
+            Number of the step; None if that step was released already, or all steps had closed.
         """
         step = 1 if arrived is None else self._schedule.last_closed_time_step(arrived) + 1
         is_over = self._schedule.time_steps is not None and step > self._schedule.time_steps
         return None if step <= self._after or is_over else step
 
     def _count_in_slot(self, step: int, given: Mapping[str, Any] | None, slot: int) -> int:
-        """Count a tuple in a cell or for a reason, within the cap on tuples per user; return its step.
+        """Count a tuple in its cell, or under its reason for not being counted, within the cap on tuples per user.
 
         Args:
             step: The step.
             given: Fields of the tuple, by which the user is found; None if they could not be parsed.
-            slot: Number of the cell; from the number of cells on, of a reason.
+            slot: Index of the cell; from the number of cells on, of a reason.
+
+        Returns:
+            The step.
         """
         cap = self._fields.tuples_per_user
         if self._fields.user is None or cap is None:
@@ -375,9 +381,9 @@ class OpenWindows:
         return step
 
     def _close_window(self, time_step: int) -> Window:
-        """SECRET: return the exact counts of a step, and forget them.
+        """SECRET: return the exact counts of a step that ends, and delete them from memory.
 
-        A user's uncounted tuples are used up to the rest of the cap.
+        A user's uncounted tuples are counted only up to the remainder of the cap on tuples per user.
 
         Args:
             time_step: Number of the step, from 1.
@@ -460,7 +466,7 @@ class StreamSpec:
 
     @property
     def cells(self) -> int:
-        """Number of counts of a step: the product of the cells of all axes."""
+        """Number of counts of a step: the product of the numbers of cells of all axes."""
         cells = 1
         for axis in self.axes:
             cells *= axis.slots
@@ -473,7 +479,7 @@ class StreamSpec:
 
     @property
     def is_over(self) -> bool:
-        """True if the last step has closed: no tuple is late, and all tuples are counted before anything is shown."""
+        """True if the stream has an end and its last step has closed by now, so that no tuple can be late any more."""
         return (
             self.schedule.time_steps is not None
             and self.schedule.last_closed_time_step(self.clock.now()) == self.schedule.time_steps

@@ -324,7 +324,7 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
 
 
 def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
-    """Return the budget fraction of each aggregation, then of each state.
+    """Return the budget fraction of each aggregation, then of each state, which depends on the depth in the hierarchy.
 
     Args:
         forest: The aggregations and states.

@@ -96,7 +96,9 @@ class MonotoneTotals:
         return self._shown.copy()
 
     def _slack(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """Return by how many tuples the noisy total of each root must exceed its shown total.
+        """Return the margin by which a root's noisy total must exceed its shown total before the shown total rises.
+
+        A shown total never falls, so it must not follow noise.
 
         Args:
             totals: Noisy totals of the roots, (roots,).
@@ -116,7 +118,7 @@ class MonotoneTotals:
 
 
 def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArray) -> FloatArray:
-    """Project noisy sums over a window on integers that add up along a tree, from the roots down by least squares.
+    """Return integer sums over a window that add up along a tree, near to noisy sums by least squares, roots first.
 
     Args:
         parents: Parent of each node, which comes before the node; -1 for roots.

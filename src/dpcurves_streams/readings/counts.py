@@ -387,7 +387,9 @@ class TimeStepReading:
 
     @property
     def has_intervals(self) -> bool:
-        """True if there are intervals; pruned parts of a hierarchy bias the estimates."""
+        """True if the counts have confidence intervals; counts of a pruned hierarchy have none, because pruning biases
+        them.
+        """
         return self.noisy is not None
 
     def interval(self, level: float) -> Interval:
@@ -423,10 +425,10 @@ class TimeStepReading:
         return _require_noise(self.noisy_windows.get(width)).interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals.
+        """Return the estimates of one count (key) as a JSON object, to two decimals, with bounds of intervals.
 
         Args:
-            key: Index of the key.
+            key: Index of the count, from 0.
 
         Returns:
             JSON object: ``count``, ``window:WIDTH``, their ends, and for each event whether it has happened.
@@ -453,7 +455,7 @@ class TimeStepReading:
 
 
 def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, FloatArray]:
-    """Return the numbers that are written after an estimate.
+    """Return the columns that files and frames write after an estimate: its interval and the unbiased number.
 
     Args:
         interval: Lower and upper ends of the intervals, (keys,) each.
@@ -466,10 +468,13 @@ def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, Float
 
 
 def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
-    """Return the noisy numbers unchanged if they are known.
+    """Return noisy numbers unchanged if their noise is known, so that intervals can be computed.
+
+    Args:
+        noisy: Noisy numbers; None for a pruned hierarchy, whose noise is not known.
 
     Raises:
-        InvalidArgument: `noisy` is None, since a hierarchy was pruned.
+        InvalidArgument: `noisy` is None.
     """
     if noisy is None:
         raise InvalidArgument("level", "a pruned hierarchy has no intervals; leave out the level")
@@ -505,7 +510,8 @@ class Counts(StreamQuestion):
         return prod(axis.slots for axis in self.axes)
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.
@@ -564,8 +570,7 @@ class CountsReader:
         self.time_step = 0
 
     def read_next(self, values: Sequence[float]) -> TimeStepReading:
-        """Take in the released integers of the next time step, and return the smoothed counts, window sums and events
-        of this step.
+        """Return smoothed counts, window sums and events of the next time step, from its released integers.
 
         Args:
             values: Released noisy counts of the step, keys first.
@@ -587,12 +592,16 @@ class CountsReader:
         )
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
-        """Return sums over windows that do not fall as the window becomes wider; windows that contain the same steps so
-        far are equal.
+        """Return sums over windows, corrected so that a wider window never has the smaller sum.
+
+        Windows that contain the same steps so far get equal sums.
 
         Args:
             counts: Smoothed counts of the step, (keys,).
             sums: Smoothed sums by width of the window in steps.
+
+        Returns:
+            Sums by width, (keys,) each.
         """
         nested = dict[int, FloatArray]()
         time_steps = 1
@@ -660,7 +669,8 @@ class AggregatedCounts(StreamQuestion):
         return HierarchyQuery.from_forest(self.column, self.forest, self.time_steps)
 
     def reader(self, plan: Plan) -> AggregatedReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.
@@ -688,10 +698,13 @@ class AggregatedReader:
         self._reader = CountsReader(question, keys, question.smoothing.count_estimator(variances, keys), sums, known)
 
     def read_next(self, values: Sequence[int]) -> TimeStepReading:
-        """Return the estimates after the integers of the next step, for all nodes, in the order of `state_labels`.
+        """Return estimated counts of all aggregations and states from the released integers of the next step.
 
         Args:
             values: Released integers of the step, in the order of the counted nodes.
+
+        Returns:
+            Estimates in the order of `state_labels`.
         """
         return self._reader.read_next(self._estimates.estimate_nodes(np.array(values, dtype=np.float64)).tolist())
 
@@ -732,7 +745,8 @@ class PrunedStates(StreamQuestion):
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.

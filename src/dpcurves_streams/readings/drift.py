@@ -310,9 +310,12 @@ class UsedTuples(NamedTuple):
 
 
 def _count_used_tuples(window: UncountedWindow) -> UsedTuples:
-    """Return the number of used tuples of a window, and the standard deviation of its noise.
+    """Return the number of tuples of a window that the contribution bound lets count, with its noise deviation.
 
-    Used tuples are the counted ones and the uncounted ones of each reason; users beyond the cap are no tuples.
+    They are the counted tuples and the uncounted tuples of each reason; users beyond the cap are no tuples.
+
+    Args:
+        window: Released numbers of the window.
     """
     reasons = slice(len(TUPLE_REASONS))
     deviations = np.asarray(window.noisy.deviations)[reasons]
