@@ -197,12 +197,13 @@ class ReportStore:
         return [ProtocolError("store", rule, 507)]
 
     def _append_bytes(self, content: bytes) -> None:
-        """Write bytes at the end of the valid part of the file, and sync.
-
-        Raises `OSError`; the file is then cut back to its earlier length, if the disk allows it.
+        """Write bytes at the end of the valid part of the file, and sync them to the disk.
 
         Args:
             content: Bytes of whole records; empty: nothing is done.
+
+        Raises:
+            OSError: the disk fails; the file is then cut back to its earlier length, if the disk allows it.
         """
         if not content:
             return
@@ -219,9 +220,10 @@ class ReportStore:
         self._end += len(content)
 
     def _recover_file(self) -> None:
-        """Read the pseudonyms of all stored reports, and cut off an incomplete record at the end.
+        """Read the pseudonyms of all stored reports at startup, and cut off an incomplete record at the end.
 
-        Raises `InvalidArgument` if the file holds anything but reports of this task.
+        Raises:
+            InvalidArgument: the file holds anything but reports of this task.
         """
         data = map_report_file(self._path)
         valid_size = len(data) - len(data) % self._stride
@@ -337,7 +339,8 @@ def send_reports(
 
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
-    """Split reports into messages below the size limit, each with the number of damaged records found before it.
+    """Yield reports split into messages below the server's size limit, each with the number of damaged records before
+    it.
 
     A number of damaged records comes with an empty message, which is not sent.
 
@@ -367,7 +370,7 @@ class Quota:
 
     @cached_property
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
-        """The limiters in use; True marks one that counts each network address separately."""
+        """The rate limiters in use, each with whether it counts every network address separately."""
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
             (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), per_address)
@@ -503,10 +506,10 @@ class ReportReceiver:
         return json.dumps({"new": new_count, "known": accepted_count - new_count, "refused": invalid_count}).encode()
 
     def _store_reports(self, batches: Sequence[tuple[Octets, Octets]]) -> int:
-        """Write names and messages to the disk; return how many names were new.
+        """Write reports to the disk, and return how many of their pseudonyms were new.
 
         Args:
-            batches: Names and messages of each request, at least one.
+            batches: Pseudonyms and messages of each request, at least one.
         """
         names, messages = zip(*batches, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
@@ -546,12 +549,21 @@ def create_app(reception: ReportReceiver) -> Starlette:
         return Response(reception.task.to_json() + "\n", media_type="application/json")
 
     async def send_status(task: str, _: Request) -> Response:
-        """Answer with the public status of the task."""
+        """Answer a request with the public status of the task: numbers of stored, repeated and refused reports.
+
+        Args:
+            task: Name of the task in the URL.
+        """
         require_task(task)
         return await respond_from_thread(reception.encode_status)
 
     async def accept_reports(task: str, request: Request) -> Response:
-        """Store the reports in a request's body, with the invitation in its header if the task requires one."""
+        """Handle a request that posts reports: store them, after checking the invitation if the task requires one.
+
+        Args:
+            task: Name of the task in the URL.
+            request: The request, whose body holds the reports.
+        """
         require_task(task)
         name = reception.verify_invitation(request)
         message = await read_body(request, reception.max_message_size)

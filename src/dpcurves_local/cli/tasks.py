@@ -545,7 +545,12 @@ def describe_collection(collection: Collection) -> str:
 
 
 def _choose_view(task: Task, output: Output) -> View[Any]:
-    """Return how the task's curve is shown, with the options of the output."""
+    """Return how the command prints and plots the result of a task, by the type of its question.
+
+    Args:
+        task: The task.
+        output: Options of the output, with the level of intervals.
+    """
     from dpcurves.curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
 
     if isinstance(task.question, Histogram2DQuestion):

@@ -114,12 +114,20 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
 
 
 def round_down(probability: Fraction) -> int:
-    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded down to an integer; the result is never 1."""
+    """Return a probability in integer units of 1 / `ONE_PROBABILITY`, rounded down; the result is never 1.
+
+    Args:
+        probability: Exact probability, from 0 to 1.
+    """
     return min(int(probability * ONE_PROBABILITY), ONE_PROBABILITY - 1)
 
 
 def round_up(probability: Fraction) -> int:
-    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded up to an integer; the result is never 0."""
+    """Return a probability in integer units of 1 / `ONE_PROBABILITY`, rounded up; the result is never 0.
+
+    Args:
+        probability: Exact probability, from 0 to 1.
+    """
     return max(-int(-probability * ONE_PROBABILITY // 1), 1)
 
 
@@ -207,7 +215,7 @@ class _OctetTable(NamedTuple):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _make_octet_table(numerator: int) -> _OctetTable:
-    """Return the table that draws bits of one probability. Tables are cached.
+    """Return the table that maps 16 random bits to a byte of eight Bernoulli draws. Tables are cached.
 
     Args:
         numerator: Probability of a bit, in units of 1 / `ONE_PROBABILITY`.
@@ -225,12 +233,15 @@ def _make_octet_table(numerator: int) -> _OctetTable:
 
 
 def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
-    """Write the bytes that 16 bits decide, and return the positions of the undecided ones.
+    """Write the byte of draws for each 16-bit random word that decides it; return the positions of undecided words.
 
     Args:
-        words: Random words.
-        decided: The table.
+        words: Random words of 16 bits.
+        decided: Table of the byte for each word that decides.
         octets: Output, one byte for each word; undecided bytes are overwritten later.
+
+    Returns:
+        Positions of undecided words.
     """
     np.take(decided.octet_by_word, words, out=octets, mode="wrap")
     return np.flatnonzero(words >= decided.decided_words)
@@ -255,7 +266,7 @@ def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets)
 def _fill_octets(
     words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
 ) -> int:
-    """Write the decided bytes, and the positions of undecided words; return the number of these.
+    """Write the byte of draws for each random word that decides it, and the positions of the undecided words.
 
     Args:
         words: Random words.
@@ -263,6 +274,9 @@ def _fill_octets(
         decided_words: Number of values that decide; these come first.
         octets: Output, one byte for each word.
         undecided_positions: Output, of the same length; only the first entries are meant.
+
+    Returns:
+        Number of undecided words.
     """
     undecided = 0
     grouped = len(words) // _WORDS_PER_GROUP * _WORDS_PER_GROUP
@@ -299,7 +313,7 @@ _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor 
 def sample_uniform_sets(
     answers: IntArray, includes_answer: BoolArray, many: int, size: int, randomness: Randomness
 ) -> Rows:
-    """Draw uniform sets of `size` of `many` elements, each with or without its answer.
+    """Draw uniform sets of `size` of `many` elements, each with or without its given answer, as subset selection needs.
 
     Args:
         answers: SECRET. One element for each set.
@@ -344,12 +358,14 @@ def choose_start_probability(many: int, size: int) -> int:
 
 
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
-    """Return the expected cost of a set, in random bytes, by a normal approximation of its start size.
+    """Return the expected number of random bytes that a random set costs, to choose how sampling starts.
+
+    The size of the start set is approximated by a normal distribution.
 
     Args:
         elements: Number of elements.
         size: Size of a set.
-        numerator: Start probability, in units of 1 / `ONE_PROBABILITY`.
+        numerator: Probability of an element in the start set, in units of 1 / `ONE_PROBABILITY`.
     """
     places = count_binary_places(numerator)
     probability = numerator / ONE_PROBABILITY
