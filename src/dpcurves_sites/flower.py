@@ -100,7 +100,11 @@ def run_server(grid: Grid, context: Context) -> None:
 
 
 def _to_record(octets: bytes) -> RecordDict:
-    """Return bytes as the content of a Flower message; `_read_octets` reads them."""
+    """Return a Flower message content that holds these bytes, which `_read_octets` reads.
+
+    Args:
+        octets: The bytes.
+    """
     return RecordDict({RECORD: ConfigRecord({OCTETS: octets})})
 
 
