@@ -30,7 +30,7 @@ def parse_names(argument: str, text: str) -> tuple[str, ...]:
     """Return the names of columns in a comma-separated list, without surrounding spaces.
 
     Args:
-        argument: Name of the option, which does not matter here.
+        argument: Name of the option; not used, because any text is accepted.
         text: The list as typed.
     """
     return tuple(name.strip() for name in text.split(","))
@@ -316,7 +316,7 @@ class CurvesView(ResultView):
     numbers_view: Any = None
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return the tables of the view of numbers, unchanged."""
+        """Return the tables of the numbers, unchanged: only the drawing shows the curves."""
         tables: list[ViewTable] = self.numbers_view.tables(curve)
         return tables
 

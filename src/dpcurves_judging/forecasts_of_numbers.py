@@ -325,7 +325,9 @@ class PredictedObservedQuestion(TableQuestion):
         return ((self.grid.cells, self.observed_grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return (2,)
 
     def statistics(self) -> Mapping[str, Statistic]:
@@ -390,7 +392,7 @@ def _compute_bin_mean(tables: Tables, index: int, values: FloatArray) -> FloatAr
 
 
 def _compute_weighted_mean(tables: Tables, weights: FloatArray) -> FloatArray:
-    """Return the mean over records of a function of prediction and outcome, shape (...).
+    """Return the mean over records of a function of prediction and outcome, such as the squared error, shape (...).
 
     Args:
         tables: One table of counts by bin and outcome, (..., bins, cells).

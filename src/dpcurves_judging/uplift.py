@@ -100,7 +100,9 @@ class Uplift(CountedNumbers):
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
-        """Return the uplift or the Qini curve, (cells + 1,); NaN if the effect of the treatment is unknown.
+        """Return the uplift or the Qini curve at each number of treated records, (cells + 1,).
+
+        All values are NaN if the effect of the treatment is unknown.
 
         Args:
             name: uplift or qini.
@@ -239,7 +241,9 @@ class UpliftQuestion(TableQuestion):
         return ((2, 2, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
