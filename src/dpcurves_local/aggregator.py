@@ -104,6 +104,11 @@ class Collection:
     """
 
     def __init__(self, task: Task) -> None:
+        """Begin to count the reports of people to a task, without reports.
+
+        Args:
+            task: The task; messages of another task are refused.
+        """
         self.task = task
         self.refused = 0
         self.repeated = 0

@@ -94,12 +94,14 @@ class HashedNameSet:
 
     The multiplier is secret, so attackers cannot choose colliding pseudonyms. Results equal the results of
     `SortedNameSet`, and take a third of the time if loops are compiled. At most three quarters of the slots are used.
-
-    Args:
-        about: Expected number of pseudonyms; it sets the first size of the table, and the table grows as needed.
     """
 
     def __init__(self, about: int = 0) -> None:
+        """Make an empty set of pseudonyms.
+
+        Args:
+            about: Expected number of pseudonyms; it sets the first size of the table, and the table grows as needed.
+        """
         self.count = 0
         self._key = Randomness.from_system().sample_words(1)[0] | np.uint64(1)
         places = 1 << (4 * about // 3).bit_length()

@@ -96,6 +96,16 @@ class ReportStore:
     def __init__(self, path: str | Path, task: Task, max_reports: int | None = None) -> None:
         # 100_000: reports that a store takes at least, unless --max-reports states a limit
         # 10: reports per person of the task that a store takes, unless --max-reports states a limit
+        """Open the file of a task's reports, lock it, and cut off an incomplete record at its end.
+
+        Args:
+            path: The file, which is created if it is missing.
+            task: The task of the reports.
+            max_reports: Capacity, in reports; None: ten for each person of the task, and at least 100,000.
+
+        Raises:
+            ValueError: the file cannot be opened, holds something else, or is locked by a running server.
+        """
         self.most = max(100_000, 10 * task.people) if max_reports is None else max_reports
         self._path = Path(path)
         self._form = task.report_format
@@ -405,6 +415,13 @@ class ReportReceiver:
     """
 
     def __init__(self, task: Task, store: ReportStore, quota: Quota = NO_QUOTA) -> None:
+        """Prepare to receive the reports of a task at a server.
+
+        Args:
+            task: The task.
+            store: File of the accepted reports.
+            quota: Limits on reports per minute; default: none.
+        """
         self.task = task
         self.refused = 0
         self.repeated = 0

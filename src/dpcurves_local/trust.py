@@ -503,6 +503,11 @@ class ReportAggregator:
     """
 
     def __init__(self, plan: Plan) -> None:
+        """Begin tallies of reports at 0: for each level, how many reports support each answer.
+
+        Args:
+            plan: Plan of the reports, with levels and randomisers.
+        """
         self._plan = plan
         self._ways = _find_plan_randomisers(plan)
         self._tallies = [np.zeros(randomiser.answers, dtype=np.int64) for randomiser in self._ways]

@@ -614,6 +614,11 @@ class BufferedEstimator:
     __slots__ = ("_buffers", "_decays", "_distribution", "_time_step", "_totals", "_weights")
 
     def __init__(self, distribution: BufferedPrefixes) -> None:
+        """Begin an estimator of running totals from the weighted sums of a buffered counter, before the first step.
+
+        Args:
+            distribution: Weights of the released sums, and their noise.
+        """
         self._distribution = distribution
         self._time_step = 0
         self._decays = np.array([float(decay) for decay in distribution.decays])
@@ -1183,11 +1188,6 @@ def prefix_denominator(tree: PrefixTree) -> int:
 class RunningTotalEstimator:
     """An unbiased estimator of the number of counted tuples so far, from released counts under any distribution of
     streams.
-
-    Args:
-        distribution: Distribution of the counts.
-        states: Number of states of a step, without aggregations.
-        longest_span: Longest span, in steps, whose variance is asked for.
     """
 
     __slots__ = (
@@ -1203,6 +1203,13 @@ class RunningTotalEstimator:
     )
 
     def __init__(self, distribution: OutputDistribution, states: int, longest_span: int = 64) -> None:
+        """Begin an estimator of the number of counted tuples up to each step, from released counts.
+
+        Args:
+            distribution: Distribution of the counts.
+            states: Number of states of a step, without aggregations.
+            longest_span: Longest span, in steps, whose variance is asked for.
+        """
         self._distribution = distribution
         self._states = states
         self.time_step = 0

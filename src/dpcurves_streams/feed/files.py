@@ -116,6 +116,12 @@ class _Inbox:
     """SECRET. Bounded queue of tuples that a thread reads, with their arrival times."""
 
     def __init__(self, tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], intake: StreamSpec) -> None:
+        """Start a thread that reads the tuples of a live stream into a queue.
+
+        Args:
+            tuples: Fields of each tuple by name, as the user's iterable gives them.
+            intake: Declared states and schedule of the stream.
+        """
         self._intake = intake
         # 2**16: tuples in the queue before the reading thread blocks
         self._queue: Queue[tuple[int, TupleFields, bool]] = Queue(2**16)
@@ -419,17 +425,6 @@ class TupleTable:
     Formal guarantees: the used tuples of a user in a step are a function of the key and of these tuples. At most K are
     used, each in one slot, a cell or a reason, and one more slot counts users with more than K. Once the schema is
     checked, no tuple can raise an error.
-
-    Args:
-        data: Table, as in `open_records`.
-        rule: Which tuples are counted.
-        axes: The states.
-        key: Secret key of the stream, which selects the used tuples of a user.
-        delimiter: Separator of the fields of a CSV file.
-
-    Raises:
-        TypeError, ValueError: as in `open_records`; or a column is missing, or cannot hold the declared states. The
-            message shows no value.
     """
 
     __slots__ = ("_bound", "_cell", "_derived", "_engine", "_filter", "_key", "_places", "_used")
@@ -437,6 +432,19 @@ class TupleTable:
     def __init__(
         self, data: Any, rule: ContributionRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
+        """Open a table of tuples (records of a stream) to count them by time step; columns are checked, no row is read.
+
+        Args:
+            data: Table, as in `open_records`.
+            rule: Which tuples are counted.
+            axes: The states.
+            key: Secret key of the stream, which selects the used tuples of a user.
+            delimiter: Separator of the fields of a CSV file.
+
+        Raises:
+            TypeError, ValueError: as in `open_records`; or a column is missing, or cannot hold the declared states. The
+                message shows no value.
+        """
         self._derived = DerivedColumns(open_source(data, delimiter))
         self._used = rule
         self._key = key

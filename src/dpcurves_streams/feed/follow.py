@@ -73,6 +73,14 @@ class FollowedStream:
     """
 
     def __init__(self, stream: _Stream, windows: Windows, ledger: Ledger, grant: Grant) -> None:
+        """Begin to follow a charged stream, from its first step; `follow` makes this object.
+
+        Args:
+            stream: Question, declaration and plan of the stream.
+            windows: Exact counts of closed time steps.
+            ledger: Store of the releases.
+            grant: The ledger's charge of the whole stream.
+        """
         self.plan = stream.plan
         self.dropped = stream.intake.drop_counts
         self._stream = stream

@@ -135,6 +135,14 @@ class JsonLinesFile:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
+        """Open the file to which steps are written, without cutting anything off yet.
+
+        Args:
+            path: The file; created if missing.
+
+        Raises:
+            ValueError: The file cannot be opened for writing.
+        """
         self._is_behind = True  # existing lines have not been compared yet
         try:
             self._file: BinaryIO = open(path, "a+b", buffering=0)  # noqa: SIM115 - `with` closes it

@@ -73,6 +73,14 @@ class RedisStream:
     """
 
     def __init__(self, url: str, stream: str, *, group: str = "dpcurves", consumer: str = "dpcurves") -> None:
+        """Name a Redis stream as the source of a stream's tuples; nothing is connected yet.
+
+        Args:
+            url: URL of the server: ``redis://host:6379/0``, ``rediss://...`` or ``unix:///socket``.
+            stream: Key of the stream.
+            group: Consumer group; each followed stream needs a separate group.
+            consumer: Name of the consumer.
+        """
         self._url = url
         self._stream = stream
         self._group = group
@@ -95,14 +103,15 @@ class RedisStream:
 
 
 class RedisWindows:
-    """Counter of stream entries in windows, which close at their watermark by the server's clock.
-
-    Args:
-        entries: The consumer that reads the entries.
-        intake: Declared states and schedule of the stream.
-    """
+    """Counter of stream entries in windows, which close at their watermark by the server's clock."""
 
     def __init__(self, entries: _GroupConsumer, intake: StreamSpec) -> None:
+        """Prepare to count the entries of a Redis stream in time steps; nothing is sent to the server yet.
+
+        Args:
+            entries: The consumer that reads the entries.
+            intake: Declared states and schedule of the stream.
+        """
         self._entries = entries
         self._intake = intake
         self._unsettled: dict[int, list[bytes]] = {}
@@ -254,15 +263,17 @@ class _GroupConsumer:
     """A consumer of a Redis consumer group, with the lease that lets a single process read the group at a time.
 
     All methods that ask the server raise `InvalidArgument` if Redis cannot be reached.
-
-    Args:
-        client: Client of the Redis server.
-        stream: Key of the stream.
-        group: Consumer group.
-        consumer: Name of the consumer.
     """
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
+        """Prepare to read a Redis stream as a consumer of a group; nothing is sent yet.
+
+        Args:
+            client: Client of the Redis server.
+            stream: Key of the stream.
+            group: Consumer group.
+            consumer: Name of the consumer.
+        """
         self._client = client
         self._stream = stream
         self._group = group

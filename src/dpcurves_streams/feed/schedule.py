@@ -185,18 +185,19 @@ class SystemClock:
 
 
 class CellFinder:
-    """Finds the cell of a tuple among the declared states.
-
-    Args:
-        axes: The states, and the filter of the tuples.
-
-    Raises:
-        ValueError: the filter, or an expression in the place of a field, is invalid.
-    """
+    """Finds the cell of a tuple among the declared states."""
 
     __slots__ = ("_columns", "_filter", "_numbers", "_texts")
 
     def __init__(self, axes: Sequence[Axis | Categories]) -> None:
+        """Prepare to find the declared state (cell) of each tuple of a stream.
+
+        Args:
+            axes: The states, and the filter of the tuples.
+
+        Raises:
+            ValueError: the filter, or an expression in the place of a field, is invalid.
+        """
         self._columns = [StateColumn.from_axis(axis) for axis in axes]
         self._texts = [_slots_by_text(axis) for axis in axes]
         self._numbers = [_slots_by_number(axis) for axis in axes]
@@ -426,6 +427,17 @@ class Schedule:
     grace: int
 
     def __init__(self, start: Any, every: Any, end: Any = None, grace: Any = 0) -> None:
+        """Return the time steps of a stream from their start and length.
+
+        Args:
+            start: Start of step 1: a `datetime`, ISO 8601 text or seconds since 1970.
+            every: Length of a step: a `timedelta`, text such as ``5m``, or seconds.
+            end: End of the last step; None: without end.
+            grace: How long a step waits for late tuples, as a length of time.
+
+        Raises:
+            ValueError: the length of a step is not above 0, or the end is not a whole number of steps after the start.
+        """
         object.__setattr__(self, "start", parse_timestamp("start", start))
         object.__setattr__(self, "every", parse_span("every", every))
         object.__setattr__(self, "end", None if end is None else parse_timestamp("end", end))

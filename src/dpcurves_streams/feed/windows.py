@@ -228,15 +228,6 @@ class OpenWindows:
     than K. Tuples with an unreadable user count as one user's. So the tuples of a unit change one window only, its
     cells and reasons by at most K in all, and the number of users beyond the cap by at most 1. No tuple can raise an
     error. All this holds for streams with equal arrival times.
-
-    Args:
-        schedule: Time steps and watermarks.
-        fields: Fields of a tuple.
-        axes: The states.
-        dropped: Counts of uncounted tuples.
-        after: Last step that was released before.
-        may_repeat: Whether the source may repeat tuples that it gave to an earlier process. Tuples of steps that closed
-            before then count as repeated, not as late.
     """
 
     __slots__ = ("_after", "_begun", "_counts", "_dropped", "_fields", "_keys", "_schedule", "_size", "_used")
@@ -251,6 +242,17 @@ class OpenWindows:
         *,
         may_repeat: bool = False,
     ) -> None:
+        """Begin to count tuples in the steps after a released step, without tuples.
+
+        Args:
+            schedule: Time steps and watermarks.
+            fields: Fields of a tuple.
+            axes: The states.
+            dropped: Counts of uncounted tuples.
+            after: Last step that was released before.
+            may_repeat: Whether the source may repeat tuples that it gave to an earlier process. Tuples of steps that
+                closed before then count as repeated, not as late.
+        """
         self._schedule = schedule
         self._fields = fields
         self._dropped = dropped

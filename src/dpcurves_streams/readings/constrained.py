@@ -58,15 +58,17 @@ class MonotoneTotals:
 
     The total of a root follows the noisy total minus a slack, or stays. The increase of a node's total is distributed
     to its children by least squares of their noisy totals, so that none decreases.
-
-    Args:
-        parents: Parent of each node, which comes before the node; -1 for roots.
-        tuning: Sizes of the slack.
     """
 
     __slots__ = ("_children", "_roots", "_shown", "_time_step", "_tuning")
 
     def __init__(self, parents: Sequence[int], tuning: Tuning = TUNING) -> None:
+        """Begin running totals of a tree at 0, before the first step.
+
+        Args:
+            parents: Parent of each node, which comes before the node; -1 for roots.
+            tuning: Sizes of the slack.
+        """
         self._children = _list_children(parents)
         self._roots = np.flatnonzero(np.array(parents) < 0)
         self._tuning = tuning

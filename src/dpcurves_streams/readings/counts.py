@@ -190,16 +190,17 @@ class UnsmoothedCounts:
 
 
 class UnsmoothedWindow:
-    """Sums of the last counts, clipped at zero.
-
-    Args:
-        width: Steps of a window.
-        keys: Number of counts of a step.
-    """
+    """Sums of the last counts, clipped at zero."""
 
     __slots__ = ("_passed", "_ring")
 
     def __init__(self, width: int, keys: int = 1) -> None:
+        """Begin sums of released counts over a sliding window, before the first step.
+
+        Args:
+            width: Steps of a window.
+            keys: Number of counts of a step.
+        """
         if require_integer("width", width) < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
         self._ring = np.zeros((width, keys))
@@ -291,19 +292,21 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
 
     The method is `AdaptiveSmoother`'s: the candidates are the raw sum, sums of smoothed counts and zero, each with an
     unbiased estimate of its error as a sum. Before `width` steps have passed, the window contains all steps so far.
-
-    Args:
-        variance: Noise variance of a count, or of each count.
-        width: Steps of a window.
-        keys: Number of counts of a step.
-
-    Raises:
-        ValueError: the variance is negative or not finite, there are no counts, or the window is empty.
     """
 
     __slots__ = ("_ring",)
 
     def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
+        """Begin smoothed sums of noisy counts over a sliding window, before the first step.
+
+        Args:
+            variance: Noise variance of a count, or of each count.
+            width: Steps of a window.
+            keys: Number of counts of a step.
+
+        Raises:
+            ValueError: the variance is negative or not finite, there are no counts, or the window is empty.
+        """
         super().__init__(variance, keys)
         if require_integer("width", width) < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
@@ -377,6 +380,16 @@ class TimeStepReading:
         noisy: NoisyValues | None,
         noisy_windows: dict[int, NoisyValues],
     ) -> None:
+        """Make the reading of one time step from its estimates.
+
+        Args:
+            time_step: Number of the step, from 1.
+            counts: Estimates of the counts, (keys,).
+            windows: Estimates of the sums over each window, by its width, (keys,).
+            events: Whether each event has happened, by its name, (keys,).
+            noisy: Unbiased counts behind the estimates, with their noise; None if it is unknown.
+            noisy_windows: Unbiased sums over each window, by its width.
+        """
         self.time_step = time_step
         self.counts = counts
         self.windows = windows
@@ -536,15 +549,8 @@ class CountNoise(NamedTuple):
 
 
 class CountsReader:
-    """Reads released counts, step by step, as its question declares. It is deterministic and holds public numbers only.
-
-    Args:
-        question: Question with its windows and events.
-        keys: Number of counts of a step.
-        counts: Estimator of counts.
-        sums: Estimators of sums over windows, by width: the question's windows and the windows of its `Low` events.
-        noise: Distribution of the noise of the first `keys` values; None if it is unknown, and then there are no
-            intervals.
+    """Reads released counts, step by step, as its question declares. It is deterministic and holds public numbers
+    only.
     """
 
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "time_step")
@@ -557,6 +563,16 @@ class CountsReader:
         sums: Mapping[int, SequentialEstimator],
         noise: CountNoise | None,
     ) -> None:
+        """Begin to estimate counts, window sums and events from released integers, before the first step.
+
+        Args:
+            question: Question with its windows and events.
+            keys: Number of counts of a step.
+            counts: Estimator of counts.
+            sums: Estimators of sums over windows, by width: the question's windows and the windows of its `Low` events.
+            noise: Distribution of the noise of the first `keys` values; None if it is unknown, and then there are no
+                intervals.
+        """
         self._question = question
         self._counts = counts
         self._sums = sums
@@ -687,6 +703,12 @@ class AggregatedReader:
     __slots__ = ("_estimates", "_reader")
 
     def __init__(self, question: AggregatedCounts, plan: Plan) -> None:
+        """Begin to estimate the counts of aggregations and states from released integers, before the first step.
+
+        Args:
+            question: Question with its hierarchy, windows and events.
+            plan: Plan of the stream, with the noise of each node.
+        """
         distribution = plan.distribution.require_type(HierarchyCounts)
         noises = [np.inf if noise is None else noise.variance for noise in distribution.noises]
         self._estimates = NodeEstimates(distribution.parents, np.array(noises))

@@ -175,6 +175,18 @@ class DriftWatch:
         uncounted: UncountedReading | None = None,
         tuning: Tuning = TUNING,
     ) -> None:
+        """Begin to watch a stream for drift from a reference; thresholds are simulated at the first comparison.
+
+        Args:
+            grid: Cells or categories of the single counted column.
+            reference: Reading at the end of the reference.
+            windows_per_year: Number of windows in a year.
+            false_alarm_rate: Probability of a false alarm in a year, for each statistic.
+            width: Steps of a window: 1, or the width of a window of the question.
+            reference_width: Steps of the reference.
+            uncounted: Reading of uncounted tuples at the end of the reference; None: they are not watched.
+            tuning: Numbers that steer the simulation of thresholds.
+        """
         self._tuning = tuning
         is_numeric = not isinstance(grid, Categories)
         self._statistics: Mapping[str, Statistic] = STATISTIC_FUNCTIONS if is_numeric else CATEGORY_STATISTICS

@@ -242,15 +242,17 @@ class GroupWindowEstimator:
     """Sums over the newest steps, each step estimated by the median of its group so far (Chen 2018, Algorithm 17).
 
     Before `width` steps have passed, the window contains all steps so far.
-
-    Args:
-        distribution: Distribution of the released values.
-        width: Steps of a window.
     """
 
     __slots__ = ("_closed", "_groups", "_last", "_width")
 
     def __init__(self, distribution: GroupedCounts, width: int) -> None:
+        """Begin to estimate sums over a sliding window from grouped counts, before the first step.
+
+        Args:
+            distribution: Distribution of the released values.
+            width: Steps of a window.
+        """
         if width < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
         self._groups = _GroupSummaries(distribution.keys)
@@ -499,6 +501,12 @@ class TotalsReader:
     )
 
     def __init__(self, question: Totals, plan: Plan) -> None:
+        """Begin to estimate running totals and window sums from released integers, before the first step.
+
+        Args:
+            question: Question with its states, hierarchy and windows.
+            plan: Plan of the stream, with the noise of the totals.
+        """
         self._distribution = plan.distribution.require_type(PrefixDistribution)  # type: ignore[type-abstract]
         self._estimator = self._distribution.estimator()
         self._windows = question.windows

@@ -137,18 +137,19 @@ def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
 
 
 class NoisySums:
-    """Sliding sums of independent noisy numbers.
-
-    Args:
-        family: Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise.
-        deviations: Noise standard deviations of one number: one for all, or (keys,).
-        width: Steps of a window.
-        keys: Number of counts of a step.
-    """
+    """Sliding sums of independent noisy numbers."""
 
     __slots__ = ("_deviations", "_family", "_passed", "_ring", "_sums")
 
     def __init__(self, family: Family, deviations: FloatArray | float, width: int, keys: int) -> None:
+        """Begin sums of noisy numbers over a sliding window, before the first step.
+
+        Args:
+            family: Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise.
+            deviations: Noise standard deviations of one number: one for all, or (keys,).
+            width: Steps of a window.
+            keys: Number of counts of a step.
+        """
         self._family = family
         self._deviations = deviations
         self._ring = np.zeros((width, keys))

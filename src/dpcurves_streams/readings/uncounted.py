@@ -194,12 +194,6 @@ class TimeStepSpan(NamedTuple):
 class UncountedReader:
     """Reader of released totals of uncounted tuples, step by step. It holds public numbers only.
 
-    Args:
-        plan: Plan of the stream.
-        facts: Public facts that notes mention.
-        windows: Widths, in steps, of the windows of the question.
-        tuning: Thresholds for notes.
-
     Attributes:
         time_step: Number of steps that were read.
     """
@@ -219,6 +213,14 @@ class UncountedReader:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, facts: NoteFacts, windows: Sequence[int] = (), tuning: Tuning = TUNING) -> None:
+        """Begin to estimate the numbers of uncounted tuples from released totals, before the first step.
+
+        Args:
+            plan: Plan of the stream.
+            facts: Public facts that notes mention.
+            windows: Widths, in steps, of the windows of the question.
+            tuning: Thresholds for notes.
+        """
         self._distribution = plan.distribution.require_type(CountsAndUncountedTotals)
         self._facts = facts
         self._tuning = tuning
