@@ -224,7 +224,7 @@ def sql(
 
 
 def plan(*, statement: STATEMENT, listed: GroupOptions, terms: DryRunTerms) -> None:
-    """Ask a question by a statement of SQL.
+    """Plan a question that is asked by a statement of SQL.
 
     Its table is not opened, and may have any name.
 

@@ -211,7 +211,7 @@ class Table:
 
     @property
     def passes(self) -> str:
-        """Return the column of the condition by which rows are ranked; empty without a filter."""
+        """Name of the column that marks rows that pass the filter; empty, because a plain table has no filter."""
         return ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
@@ -229,7 +229,9 @@ class Table:
 
 
 def find_table(link: SnapshotConnection, name: str) -> Table:
-    """Return a table or view with its columns and types, after locking its definition and beginning the snapshot.
+    """Return a table or view of the server with its columns and types, and begin the snapshot in which it is read.
+
+    Its definition is locked first, so that it stays the same.
 
     Args:
         link: The connection.
@@ -340,12 +342,12 @@ class Statement:
 
 
 def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
-    """Return SQL of the number and the text of each axis: columns n0, t0, n1, t1, ...
+    """Return a SELECT statement of the number and the text of each axis: columns n0, t0, n1, t1, ...
 
     Args:
         bound: Axes, bound to columns.
         rows: FROM clause of the rows.
-        more: Further columns.
+        more: Further columns of the SELECT list.
     """
     selected = [
         f"{axis.column.number.format(f'c{axis.place}')} AS n{i}, {axis.column.text.format(f'c{axis.place}')} AS t{i}"
@@ -355,7 +357,7 @@ def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
 
 
 def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
-    """Return SQL of the slot of a value; NULL if it is missing.
+    """Return SQL of the slot of a value on one axis: the index of its cell or category; NULL if the value is missing.
 
     Args:
         bound: The axis, bound to its column.
@@ -372,17 +374,17 @@ def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
 
 
 def _has_value_sql(kind: ColumnKind, number: int) -> str:
-    """Return SQL that is true for values that are not missing; any text is a value.
+    """Return an SQL condition that the value on an axis is not missing; any text is a value.
 
     Args:
         kind: Kind of the column in the schema.
-        number: Position of the axis, which names the columns ``n0``, ``t0``, ``n1``, ...
+        number: Position of the axis, which names its columns ``n0``, ``t0``, ``n1``, ...
     """
     return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is ColumnKind.NUMBERS else f"t{number} IS NOT NULL"
 
 
 def name_sql(column: Column, value: str) -> tuple[str, str]:
-    """Return two SQL expressions: the bytes of a value's name, and whether a name exists.
+    """Return SQL of the name of a value as a category, as bytes, and an SQL condition that the value is not missing.
 
     Args:
         column: The column of the value.
@@ -417,10 +419,10 @@ def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: St
 
 
 def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
-    """Return SQL of the slot that belongs to a value; NULL if the value equals no key.
+    """Return SQL that looks a value up in an array of keys and returns the slot of the equal key; NULL without one.
 
     Args:
-        slots: Slot of each key.
+        slots: Slot (index of the category) of each key.
         keys: SQL of the array of keys, in the same order.
         value: SQL of the value.
     """
@@ -485,11 +487,11 @@ def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> st
 
 
 def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
-    """Return SQL of the index of a cell, last axis fastest; NULL if a slot is NULL.
+    """Return SQL of the index of a row's cell in the table of counts, last axis fastest; NULL if a value is missing.
 
     Args:
-        bound: Axes of the table.
-        slots: SQL of the slot on each axis.
+        bound: Axes of the table, bound to columns.
+        slots: SQL of the slot (index of the cell) on each axis; NULL for a missing value.
     """
     index = f"({slots[0]})"
     for axis, slot in zip(bound[1:], slots[1:], strict=True):

@@ -161,7 +161,7 @@ class SparkTable(EngineTable):
 
     @property
     def engine(self) -> str:
-        """The engine's name for privacy statements."""
+        """Name of the engine that counts, which privacy statements state."""
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
@@ -198,7 +198,7 @@ class RemoteSparkTable(EngineTable):
 
     @property
     def engine(self) -> str:
-        """The engine's name for privacy statements."""
+        """Name of the engine that counts, which privacy statements state."""
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:

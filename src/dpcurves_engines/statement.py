@@ -182,7 +182,7 @@ class SqlQuestion:
         return tuple(self.question_json["probabilities"]) if asks_quantiles else ()
 
     def _explain_ungrouped(self) -> str:
-        """Return the message for a question type without groups."""
+        """Return the error message for GROUP BY with a function whose question has no groups."""
         word = self.question_json["ask"]
         if word == "quantiles" or BY in _field_names(list_question_classes()[word]):
             return f"{FUNCTIONS[self.function].describe_call(self.function)}: with GROUP BY cells are needed"
@@ -265,7 +265,11 @@ def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
 
 
 def _refuse(rule: str) -> NoReturn:
-    """Raise `InvalidArgument` about the argument ``statement`` with this rule."""
+    """Raise the error of an SQL statement that is not accepted: `InvalidArgument` about the argument ``statement``.
+
+    Args:
+        rule: The rule that the statement breaks, and what to write instead.
+    """
     raise InvalidArgument("statement", rule)
 
 
@@ -279,7 +283,8 @@ PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
 
 
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
-    """Split a SQL statement: expressions among arguments are replaced by quoted column names, and WHERE is taken out.
+    """Return an SQL statement with expressions among arguments replaced by quoted column names, and its WHERE
+    condition.
 
     Formal guarantees: each expression and the condition are parsed by the closed language, which refuses unknown
     syntax. The rest of the statement is accounted for word by word.
@@ -289,7 +294,7 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
         tokens: Its tokens, with their positions.
 
     Returns:
-        The changed statement, and the syntax tree of the condition; None without WHERE.
+        The statement without expressions and WHERE, and the syntax tree of the condition; None without WHERE.
 
     Raises:
         ValueError: an expression or the condition is not of the language.
@@ -362,7 +367,7 @@ def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int
 
 
 def _format_part(part: str) -> str:
-    """Return the canonical text of an expression of columns.
+    """Return the canonical text of an expression of columns, so that equal expressions have equal texts.
 
     Args:
         part: Text of the expression, or the name of a column.
@@ -372,14 +377,19 @@ def _format_part(part: str) -> str:
     """
     node = _parse_part(part, "")
     if not find_column_names(node):
-        _refuse(f"{_shorten(part)} is neither the name of a column nor an expression of columns")
+        _refuse(f"{_shorten(part)} is neither a column nor an expression of columns, such as wage / hours")
     return node.name if isinstance(node, ColumnName) else format_expression(node)
 
 
 def _parse_part(part: str, prefix: str) -> Node:
-    """Return the parsed expression that is a part of a statement.
+    """Return the syntax tree of an expression or condition inside a statement.
 
-    Raises `InvalidArgument`; `prefix` begins the message.
+    Args:
+        part: Text of the expression.
+        prefix: Beginning of the error message.
+
+    Raises:
+        InvalidArgument: the text is no valid expression.
     """
     try:
         return parse_expression(" ".join(part.split()), "statement")
@@ -407,7 +417,7 @@ def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dic
         if values is None:
             rest.append(part)
         elif values[0] in listed:
-            _refuse(f"WHERE {_shorten(values[0])}: its groups are listed once")
+            _refuse(f"WHERE {_shorten(values[0])}: list the groups of a column in one condition only")
         else:
             listed[values[0]] = values[1]
     if not rest:
@@ -452,6 +462,15 @@ class _StatementReader:
     """Walks the syntax tree of a statement, and records each word that it has interpreted."""
 
     def __init__(self, text: str) -> None:
+        """Parse the text of an SQL statement into a syntax tree, which `read_statement` interprets.
+
+        Args:
+            text: The statement.
+
+        Raises:
+            MissingPackage: sqlglot is not installed.
+            InvalidArgument: the text is not one SELECT statement of the supported form, has comments, or is too long.
+        """
         try:
             import sqlglot
         except ModuleNotFoundError as error:
@@ -529,11 +548,15 @@ class _StatementReader:
     # Each method below records the words that it reads, in order.
 
     def _write_down(self, *words: str) -> None:
-        """Append words of the SQL text, in order, to the words that were interpreted."""
+        """Record words of the SQL text as interpreted, so that words which were ignored can be found and refused.
+
+        Args:
+            words: The words, in the order of the text.
+        """
         self.read += words
 
     def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
-        """Yield the expressions of a SQL list, and record the commas between them as understood.
+        """Yield the expressions of an SQL list, and record the commas between them as interpreted.
 
         Args:
             expressions: Expressions of the list, in order.
@@ -776,17 +799,17 @@ class _StatementReader:
         return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _parse_number(text)
 
     def _read_parts(self, expression: exp.Expression, allowed_parts: tuple[str, ...]) -> dict[str, Any]:
-        """Return the parts of an expression; refuse parts that are not allowed, and a missing first part.
+        """Return the clauses or operands of a parsed SQL expression by name, and refuse all that are not allowed.
 
         Args:
             expression: Expression of the parser.
-            allowed_parts: Names of its parts that are accepted; the first is required.
+            allowed_parts: Names of the clauses or operands that are accepted; the first is required.
 
         Returns:
-            Parts by name, without empty ones.
+            Syntax trees by name, without empty ones.
 
         Raises:
-            InvalidArgument: another part is present, or the first is missing.
+            InvalidArgument: another clause is present, or the first is missing.
         """
         operands = {
             name.rstrip("_"): value for name, value in expression.args.items() if value not in (None, False, [], "")
@@ -938,7 +961,12 @@ def sql(
 
 @contextmanager
 def write_hints_as_fields() -> Iterator[None]:
-    """Write the hint of an error that suggests arguments and options as fields of a function: event_value => 'yes'."""
+    """Context in which hints of errors are written as SQL arguments, ``event_value => 'yes'``, not as Python or
+    options.
+
+    Raises:
+        InvalidArgument: the error that was raised inside, about ``statement``, if its hint was rewritten.
+    """
     try:
         yield
     except InvalidArgument as error:

@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 
 
 def survival_question(**said: Any) -> Any:
-    """Return the survival question for the parsed options `said`: weighted if a weight column is named, with an
-    automatic range if there is no grid."""
+    """Return the survival question that the parsed command-line options ask for: weighted if a weight column is named,
+    with an automatic range if there is no grid.
+
+    Args:
+        said: Values of the options by name.
+    """
     from . import AutoRangeSurvivalQuestion, SurvivalQuestion
 
     if (found := build_weighted_question("WeightedSurvivalQuestion", said)) is not None:
@@ -83,8 +87,11 @@ class GroupedSurvivalView(ResultView):
     HIDDEN = SurvivalView.HIDDEN
 
     def tables(self, curves: ByCategory[Survival]) -> list[ViewTable]:
-        """Return a table with a row for each category, released number of records and median survival time with its
-        intervals, below the log-rank test; then the curve of each of up to six categories."""
+        """Return the tables that the command prints for survival curves by category.
+
+        The first has a row for each category, with the released number of records and the median with its intervals,
+        and the log-rank test above it; then follows the curve of each of up to six categories.
+        """
         table = curves.describe_groups(level=self.settings.level, population=self.settings.population)
         if table is None:
             return []
@@ -263,8 +270,10 @@ class SurvivalReadingView(ResultView):
     theme: str = "light"
 
     def tables(self, curves: Any) -> list[ViewTable]:
-        """Return one table for each category: the columns of the result with intervals; the test of groups is
-        above the first."""
+        """Return the table of the statistic that --show requests for each category, with intervals.
+
+        The log-rank test of the categories is a line above the first table, if tests were requested.
+        """
         tested = hasattr(curves, "label_columns") and self.weights is not None
         test_lines = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
         result = self.compute_reading(curves)
@@ -337,8 +346,10 @@ class EntryColumns(EventColumns):
 class ExaminationColumns(options.QuestionOptions):
     """Options for the columns of both examinations between which an event lies."""
 
-    last: str = options.option("NAME", "A column of times: the last look without the event.")
-    first: str = options.option("NAME", "A column of times: the first look with the event; empty or inf: not yet seen.")
+    last: str = options.option("NAME", "A column of times: the last examination without the event.")
+    first: str = options.option(
+        "NAME", "A column of times: the first examination with the event; empty or inf: not yet seen."
+    )
     measured_in: str = options.option("UNIT", "The unit of measurement, for the picture.", "")
     missing_times: str = options.option(
         "open|excluded",
@@ -431,7 +442,9 @@ class SurvivalModelView(ResultView):
     """View of a survival model: area, Brier score and C-index with intervals, and observed shares by group."""
 
     def tables(self, model: SurvivalModel) -> list[ViewTable]:
-        """Return the table of groups, below the statistics."""
+        """Return one table with a row for each group of similar scores; area, Brier score and C-index are lines above
+        it.
+        """
         from dpcurves.display import format_interval, format_number
 
         lines = []

@@ -291,10 +291,10 @@ class _CountModel(NamedTuple):
     def _sample_posterior(
         self, usual: FloatArray, basis: FloatArray, parameters: FloatArray, draws: FloatArray
     ) -> _PosteriorFit:
-        """Return posterior draws around the mode, and Laplace's approximation of the log marginal likelihood.
+        """Return posterior draws of counts around the mode, and Laplace's approximation of the log marginal likelihood.
 
         Args:
-            usual: Prior means of log hazards.
+            usual: Prior means of the log hazards of events and censoring, and of the log number of records.
             basis: Matrix from parameters to deviations from these means.
             parameters: Posterior mode.
             draws: Standard normal numbers, shape (draws, parameters).
@@ -441,9 +441,10 @@ def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
 
 
 def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int) -> FloatArray:
-    """Distribute counts of blocks over their cells.
+    """Distribute estimated counts of blocks over the cells of each block.
 
-    Counts are even within a block, except for the part of the observed differences that is not noise.
+    Each cell gets an equal fraction of its block, plus the observed deviation of its count, shrunk by the fraction of
+    its variance that is noise.
 
     Args:
         block_counts: Estimated counts, shape (..., blocks).
@@ -461,7 +462,7 @@ def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int
     even = (block_counts / sizes)[..., block]
 
     def deviations_from_even(each: FloatArray) -> FloatArray:
-        """Return the difference of the count of each cell from the mean of its block, (..., cells).
+        """Return the count of each cell minus the mean count of the cells of its block, (..., cells).
 
         Args:
             each: Counts or their noise, (..., cells).

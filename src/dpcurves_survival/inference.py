@@ -169,12 +169,12 @@ def find_followed_cells(table: AtRisk, noise: AtRisk) -> BoolArray:
 
 
 def mask_unfollowed(curve: FloatArray, followed: BoolArray, *, settled: BoolArray | bool = False) -> FloatArray:
-    """Return the curve with NaN past the followed cells, where no record may be at risk.
+    """Return the curve with NaN past the end of follow-up, where no record may be at risk.
 
     Args:
         curve: Values at the ends of cells, (..., cells).
-        followed: From `find_followed_cells`, (cells,).
-        settled: Curves that stay known, because no record is left that could have an event, (...).
+        followed: Mask of the cells up to the end of follow-up, from `find_followed_cells`, (cells,).
+        settled: True for curves that need no NaN, because no record is left that could have an event, (...).
     """
     return np.where(followed | np.asarray(settled)[..., None], curve, np.nan)
 
@@ -252,8 +252,9 @@ def sample_survival_errors(
 
 
 def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -> FloatArray:
-    """Return random waiting times for the next event, in units of their mean: equal from one event to the next, of
-    the shape of `has_event`.
+    """Return a random waiting time for the next event in each cell, in units of its mean, of the shape of `has_event`.
+
+    Waiting times are exponential. Cells from one event up to the next have the same waiting time.
 
     Args:
         has_event: Which cells have an event, (..., cells).
@@ -317,17 +318,17 @@ def simulate_log_errors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return released survival, (known cells,), and simulated errors of its logarithm, (draws, known cells).
 
-    An error is the logarithm of simulated survival minus that of released survival: of noise, survival of the released
-    table minus fresh noise.
-    So neither hazards nor numbers at risk are taken as known where few records are left.
+    An error is the logarithm of simulated survival minus the logarithm of released survival. Simulated survival is
+    computed from the released table minus fresh noise, so neither hazards nor numbers at risk are taken as known where
+    few records are left.
 
     Args:
         table: The unbiased released table.
         noise: Simulated noise, (draws, cells).
         known: From `find_known_cells`.
         sampling: From `sample_survival_errors`, for the population; None: for these records.
-        before_next_event: Whether survival of the population just before its next event is meant; without `sampling`
-            of no effect.
+        before_next_event: Whether errors are for survival of the population just before its next event; without
+            `sampling` of no effect.
     """
     released = table.select_subset(known)
     known_noise = noise.select_subset((..., known))
@@ -350,13 +351,13 @@ def simulate_log_errors(
 
 
 def _estimate_cell_survival(events: FloatArray, records: FloatArray, floor: FloatArray | float = 1.0) -> FloatArray:
-    """Return the share of records at risk without an event in each cell, at least `floor` / (records + 1), so that
-    it has a logarithm.
+    """Return the share of the records at risk in each cell that has no event there, with a floor above 0 so that its
+    logarithm exists.
 
     Args:
         events: Events, (..., cells).
         records: Records at risk, (..., cells), above 0.
-        floor: Events that the smallest share stands for, as a number or by cell.
+        floor: The smallest share is this number of records divided by (records + 1); a number, or one for each cell.
     """
     return np.asarray(np.maximum(1 - events / records, floor / (records + 1)))
 
@@ -502,7 +503,8 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
 
 
 def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> BoolArray:
-    """Return True for the first cell, and for cells past which significantly many records are followed, (cells,).
+    """Return a mask of the cells before follow-up ends, (cells,): the first cell, and the leading cells after whose
+    events and censoring significantly many records remain.
 
     Args:
         table: Noisy events and records at risk.
@@ -849,11 +851,12 @@ class RiskTable(NamedTuple):
         )
 
     def subtract_noise(self, noise: RiskTable, sampling: HazardSamplingErrors | None) -> RiskTable:
-        """Return tables that are compatible with the release: released counts minus fresh noise.
+        """Return simulated true risk tables that the release allows: released counts minus fresh noise, (draws, ...).
 
         Args:
             noise: Simulated noise, (draws, ...).
-            sampling: Sampling errors of the population's hazards; None: tables of these records.
+            sampling: Simulated deviations of these records' hazards from the population's hazards, which are added to
+                the events; None: the tables are of these records.
         """
         events = self.events - noise.events
         records = plausible_at_risk(self.records, noise.records)
@@ -863,8 +866,8 @@ class RiskTable(NamedTuple):
 
 
 def plausible_at_risk(records: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return numbers at risk that are compatible with the release, at least one: released numbers minus simulated
-    noise, (draws, cells).
+    """Return simulated true numbers at risk that the release allows, at least one: released numbers minus noise,
+    (draws, cells).
 
     Args:
         records: Released numbers at risk, (cells,).
@@ -889,16 +892,18 @@ def _prepend_value(first: float, values: FloatArray) -> FloatArray:
 def band_over_orders(
     estimates: tuple[FloatArray, FloatArray], draws: tuple[FloatArray, FloatArray], level: float
 ) -> Band:
-    """Return simultaneous lower and upper bounds of all points, from draws under the orders inside cells that give
-    the lowest and the highest values.
+    """Return a simultaneous band of a curve whose values depend on the unknown order of events inside cells.
 
-    The largest studentised distance between draws and released values is bounded, downwards for one order, upwards for
-    the other.
+    The largest studentised distance between draws and released values is bounded: downwards under the order that gives
+    the lowest values, upwards under the order that gives the highest.
 
     Args:
-        estimates: Lowest and highest released values, (points,).
-        draws: Draws of both, (draws, points).
+        estimates: Released values under the order that gives the lowest, and under that with the highest, (points,).
+        draws: Simulated values under both orders, (draws, points).
         level: Simultaneous confidence level.
+
+    Returns:
+        Lower and upper bound of each point.
     """
     seen = [np.isfinite(estimate) for estimate in estimates]
     (low, high), (down, up) = (

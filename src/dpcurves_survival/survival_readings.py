@@ -159,7 +159,9 @@ class RiskTableReader(NamedTuple):
         """
 
         def simulate_group() -> GroupDraws:
-            """Return draws of tables that are compatible with the release, and their bounding curves."""
+            """Return simulated risk tables of the group that the release allows, and the lowest and highest curves of
+            each.
+            """
             known = result._known_cells
             sampling = None
             told = self.read_table(result)
@@ -179,7 +181,9 @@ class RiskTableReader(NamedTuple):
 
 
 def _point_estimates(curve: Survival) -> inference.Curves:
-    """Return the curves as shown, with events at the middle of their cells or at declared values."""
+    """Return survival, incidence and cumulative hazard of a released curve without bands, with events at the middle of
+    their cells or at declared values.
+    """
     survival = curve.y
     middle = curve._cell_bounds.mean(axis=1)
     return inference.Curves(survival, (1 - survival)[None], curve.cumulative_hazard[None], middle, middle, survival)
@@ -288,7 +292,14 @@ def estimate_hazard_ratio(
     tied = groups[0].grid.values is not None
 
     def select_cause(table: inference.RiskTable) -> inference.RiskTable:
-        """Return the risk table with the events of this cause only; events of other causes count as leaving."""
+        """Return the risk table in which events of all other causes count as censoring.
+
+        Args:
+            table: Risk table with the events of each cause, (..., causes, cells).
+
+        Returns:
+            Risk table with the events of this cause alone, (..., 1, cells).
+        """
         others = table.events.sum(axis=-2) - table.events[..., cause_index, :]
         fewest = table.records if tied else table.fewest_records - others
         return inference.RiskTable(table.events[..., cause_index : cause_index + 1, :], table.records, fewest)
@@ -297,7 +308,7 @@ def estimate_hazard_ratio(
 
     @cache
     def lacks_events() -> bool:
-        """Return whether noise alone may explain all events of both groups, so that no hazard is known."""
+        """Return whether noise alone may explain all events of both groups, so that the hazard ratio is unknown."""
         events = sum(float(reader.read_table(group).events[cause_index, known].sum()) for group in groups)
         noises = [
             reader.sample_noise(group, numbered_generator(SURVIVAL_STREAM + index))
@@ -308,7 +319,7 @@ def estimate_hazard_ratio(
 
     @cache
     def score_groups() -> ScoredRiskTables:
-        """Return the released tables of both groups with their noise, prepared for scoring; computed once."""
+        """Return the released risk tables of both groups with simulated noise, from which the ratio is estimated."""
         noises = [
             reader.sample_noise(group, numbered_generator(SURVIVAL_STREAM + index))
             for index, group in enumerate(groups)
@@ -416,7 +427,11 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
 
     def read_conditional_survival(one: inference.Curves) -> FloatArray:
         """Return survival at the landmark divided by survival at `since`, between 0 and 1; 0 where none survive to
-        `since`."""
+        `since`.
+
+        Args:
+            one: Curves of one group, (..., cells + 1).
+        """
         before = one.conditioning_survival[..., first]
         # Unknown values (NaN) stay unknown.
         return np.divide(one.survival[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
@@ -793,6 +808,18 @@ class SurvivalNumbers(CompositeResult):
     def __init__(
         self, curves: Any, *, until: float | None = None, times: Sequence[float] = (), since: float | None = None
     ) -> None:
+        """Compute the statistics of released curves; see `survival_numbers`, which checks all arguments.
+
+        Args:
+            curves: A survival curve or a result of competing risks, or a mapping from names of groups to these.
+            until: Time to which means are restricted, in the unit of the grid; None: no means.
+            times: Landmarks, in the unit of the grid.
+            since: Time from which survival at the landmarks is conditional; None: all records.
+
+        Raises:
+            TypeError: a value of `curves` is neither.
+            ValueError: `since` is given for competing risks, or no statistic is requested.
+        """
         named = getattr(curves, "format_category", str)
         members = curves if isinstance(curves, Mapping) else {"all": curves}
         self.curves = {named(key): curve for key, curve in members.items()}
@@ -955,7 +982,7 @@ class SurvivalNumbers(CompositeResult):
         return self.curves
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON fields of the request: `until`, `times` and `since`."""
+        """Return the JSON fields with the requested times: `until`, `times` and `since`."""
         return {"until": self.until, "times": list(self.times), "since": self.since}
 
     @classmethod
@@ -1047,7 +1074,7 @@ def survival_figure(
     curves_by_name = curves if isinstance(curves, Mapping) else {"all": curves}
     all_curves = list(curves_by_name.values())
     if not all_curves:
-        raise InvalidArgument("curves", "at least one curve is needed")
+        raise InvalidArgument("curves", "must have at least one curve, as dp.survival returns")
     for curve in all_curves:
         require_type("curves", curve, Survival, A_CURVE)
     first_curve = all_curves[0]

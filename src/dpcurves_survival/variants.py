@@ -96,7 +96,7 @@ class WeightedSurvival(Survival):
 
     @property
     def required_squares(self) -> SquaredWeights:
-        """The sums of squared weights, which are always present."""
+        """The released sums of squared weights, which a weighted curve always has."""
         return cast("SquaredWeights", self.squares)
 
     @cached_property
@@ -107,14 +107,15 @@ class WeightedSurvival(Survival):
 
     @cached_property
     def _steps_per_record(self) -> float:
-        """Weight of one effective record (the sum of squared weights over their sum), in integer steps: `Weights.STEPS`
-        steps are the cap on a weight."""
+        """Weight of one effective record (sum of squared weights over sum of weights), in the integer steps of counted
+        weights: `Weights.STEPS` steps are the cap on a weight.
+        """
         ratios = self.required_squares.sampling_ratios(self._slot_weights)
         return Weights.STEPS * min(ratios.overall * max(float(ratios.by_group.max()), 1.0), 1.0)
 
     @property
     def _weight_per_record(self) -> float:
-        """Weight of one effective record, in the unit of the weights."""
+        """Weight of one effective record (sum of squared weights over sum of weights), in the unit of the weights."""
         return self.required_squares.weights.step * self._steps_per_record
 
     @property
@@ -148,7 +149,9 @@ class WeightedSurvival(Survival):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """Sums of weights of censored records and of events, and sums of squared weights."""
+        """Released counts of all queries, in order: sums of weights of censored records and of events, then sums of
+        squared weights.
+        """
         return (*self.evidence, self.required_squares.evidence)
 
     @cached_property
@@ -329,7 +332,7 @@ class DelayedEntry(Survival):
 
     @cached_property
     def entries_first(self) -> BoolArray:
-        """Cells in which entries are at risk for the events of the cell, (cells,)."""
+        """Mask of the cells in which records that enter count as at risk for the events of that cell, (cells,)."""
         first = np.full(self.grid.cells, self.grid.values is None or self.entry_ties == "before")
         released, noise = (
             event_table_from_slots(*rows, first).at_risk for rows in (self._slot_counts, self._sample_slot_noise(None))
@@ -368,7 +371,7 @@ class DelayedEntry(Survival):
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
-        """None: the model of shrunken hazards needs all records at risk from the start."""
+        """No shrinkage (None), because its model needs all records at risk from the start."""
         return None
 
     def _question(self) -> dict[str, object]:
@@ -660,10 +663,10 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def rescale_pair_counts(counts: FloatArray) -> FloatArray:
-    """Return the counts with negative ones set to 0, scaled by one factor so that their sum is unchanged: few
-    records spread over many pairs.
+    """Return the counts with negative ones set to 0, and all scaled by one factor so that their sum is unchanged.
 
-    The counts of `project_pair_counts` have fewer records in rare pairs, so these counts err in the opposite direction.
+    As a guess of the true counts of pairs of cells it spreads few records over many pairs; `project_pair_counts` errs
+    in the opposite direction, with fewer records in rare pairs.
     """
     scaled = np.maximum(counts, 0.0)
     return scaled * (max(float(counts.sum()), 1.0) / max(float(scaled.sum()), LEAST_DIVISOR))
@@ -715,13 +718,14 @@ def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
 
 
 def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
-    """Return the fraction of each pair's records with an event past each cell, (cells + 1, cells + 1, cells).
+    """Return, for records known to have their event between two cells, the probability that the event comes later than
+    each cell, (cells + 1, cells + 1, cells).
 
     Args:
-        mass: Estimated probability of each cell, and past the grid, (cells + 1,).
+        mass: Estimated probability of an event in each cell, and past the grid, (cells + 1,).
 
     Returns:
-        Fractions by first cell, last cell and passed cell; 0 for a first cell after the last.
+        Probabilities by first possible cell, last possible cell and cell; 0 for a first cell after the last.
     """
     below = np.append(0.0, np.cumsum(mass + LEAST_DIVISOR))
     first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
@@ -777,8 +781,9 @@ class SimulatedTurnbull(NamedTuple):
         return cls(estimate_turnbull_survival(project_pair_counts(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper bounds of a simultaneous band, (cells,): bias and spread are the worst of all three
-        tables.
+        """Return lower and upper bounds of a simultaneous confidence band of the survival curve, (cells,).
+
+        Bias and spread of the estimate are the worst over the three simulated truths of `errors`.
 
         Args:
             level: Confidence level of the whole band, between 0 and 1.
@@ -928,7 +933,9 @@ class IntervalCensoredSurvival(IntervalResult):
         """
 
         def simulate_order() -> SimulatedTurnbull:
-            """Return the simulation with fixed public seeds."""
+            """Return the Turnbull estimate and its simulated errors for this rounding of times, under fixed public
+            seeds.
+            """
             counts = self._collapse_table(round_down=round_down)
             noise = simulate_cell_noise(
                 self.evidence.sums, self.evidence.total, TUNING.interval_draws, numbered_generator(INTERVAL_STREAM)
@@ -1096,7 +1103,9 @@ class IntervalCensoredQuestion(TableQuestion):
             require_type(name, column, str, "a column")
         if self.first == self.last:
             raise InvalidArgument(
-                "first", "the same column as the last look without the event: name the column of the first look with it"
+                "first",
+                "must differ from last, the time of the last examination without the event: name the column of the "
+                "first examination with it",
             )
         # `in` alone would compare an array element by element.
         if not isinstance(self.missing_times, str) or self.missing_times not in MISSING_TIMES:

@@ -130,8 +130,7 @@ class Randomiser(ABC):
     @cached_property
     @abstractmethod
     def support(self) -> Support:
-        """Exact probabilities with which a report supports the true answer, another answer, and two answers together.
-        """
+        """Exact probabilities with which a report supports the true answer, another answer, and two answers together."""
 
     @property
     @abstractmethod
