@@ -146,6 +146,9 @@ class NamedTable(options.FormattedSourceOptions):
 def _open_database(path: Path) -> Any:
     """Open a DuckDB database file read-only.
 
+    Args:
+        path: Path of the database file.
+
     Raises:
         Misuse: the file is missing, or cannot be opened.
     """

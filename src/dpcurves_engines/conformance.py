@@ -233,7 +233,11 @@ def _parse_double(text: str) -> float:
 
 
 def _build_grids(outside: Outside) -> tuple[Grid, ...]:
-    """Return the grids of the conformance check, of every spacing and scale, with this treatment of values outside."""
+    """Return the grids of the conformance check, of every spacing and scale, with this treatment of values outside.
+
+    Args:
+        outside: Whether values outside a grid are clipped, or counted in cells of their own.
+    """
     return (
         Grid(0, 1, cells=4, outside=outside),
         Grid(0, 5, cells=1, outside=outside),
@@ -251,6 +255,10 @@ def _build_grids(outside: Outside) -> tuple[Grid, ...]:
 
 
 def _shorten_repr(grid: Grid) -> str:
-    """Return the repr of a grid, cut to about 80 characters."""
+    """Return the repr of a grid, cut to about 80 characters.
+
+    Args:
+        grid: The grid.
+    """
     text = repr(grid)
     return text if len(text) < 90 else f"{text[:80]}...)"

@@ -100,7 +100,11 @@ class _PostgresCompiler(LayeredCompiler):
 
 
 def _power(exponent: int) -> str:
-    """Return the SQL of 2 to the power of `exponent`, as a double."""
+    """Return the SQL of 2 to the power of `exponent`, as a double.
+
+    Args:
+        exponent: Integer exponent, which may be negative.
+    """
     return double_literal(2.0**exponent)
 
 

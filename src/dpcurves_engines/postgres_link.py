@@ -321,6 +321,9 @@ def _connect(url: str) -> Any:
 def _parse_url(url: str) -> dict[str, Any]:
     """Return the connection parameters of a URL, by libpq's names such as ``host``.
 
+    Args:
+        url: ``postgresql://role@host/database``, perhaps with further parameters.
+
     Raises:
         InvalidArgument: the URL is invalid. The message does not show it, because it may hold a password.
     """
@@ -361,6 +364,9 @@ def _is_local(parameters: dict[str, Any]) -> bool:
 
     No host means a local socket, which counts as this machine. A service (``service`` or PGSERVICE) counts as remote,
     because its file may name any host.
+
+    Args:
+        parameters: Connection parameters by libpq's names.
     """
     if parameters.get("service") or os.environ.get("PGSERVICE"):
         return False

@@ -118,6 +118,9 @@ def _has_exact_edges(grid: Grid) -> bool:
     """Return True if `edge_sql` computes the edges exactly.
 
     This needs a linear grid with cells wider than 1e-290, on which edges are multiples of the width.
+
+    Args:
+        grid: Public cells.
     """
     width = (grid.upper - grid.lower) / grid.cells
     # products with smaller widths could underflow, an error in PostgreSQL

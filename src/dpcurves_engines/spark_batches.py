@@ -69,6 +69,9 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
 def _join_batches(batches: Batches) -> Iterator[list[Any]]:
     """Join batches to at least `ROWS_AT_ONCE` rows, so that few partial counts are sent on.
 
+    Args:
+        batches: Arrow record batches, one column for each axis.
+
     Yields:
         One array of floats for each column, NaN where a value is missing. The last batch may be shorter.
     """

@@ -74,7 +74,11 @@ def connect(url: str) -> Any:
 
 
 def end_session(session: Any) -> None:
-    """End a session without waiting for a server that is down."""
+    """End a session without waiting for a server that is down.
+
+    Args:
+        session: Session of Spark Connect.
+    """
     with suppress(Exception):
         session.client.set_retry_policies([])
         session.stop()
@@ -759,7 +763,11 @@ class SparkEngine(CheckableSpark):
         return {value: units for value, units in names if value is not None}
 
     def using(self, unit: Unit) -> SparkEngine:
-        """Return an engine on the same frame with the contribution bound of `unit`."""
+        """Return an engine on the same frame with the contribution bound of `unit`.
+
+        Args:
+            unit: Privacy unit with its contribution bound.
+        """
         engine = type(self)(self._frame, unit, self._data_key, self._version)
         engine._rows, engine._proven_positions = self._rows, self._proven_positions  # its filter and derived columns
         return engine

@@ -94,7 +94,11 @@ def make_column(name: str, declared: str) -> Column:
 
 
 def quote_identifier(name: str) -> str:
-    """Quote a name with backticks, doubling any backtick in it."""
+    """Quote a name with backticks, doubling any backtick in it.
+
+    Args:
+        name: Name of a column or table.
+    """
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -221,7 +225,11 @@ def name_sql(bound: BoundAxis) -> str:
 
 
 def _is_short(grid: Grid) -> bool:
-    """Return True if a grid has at most 4 thresholds, so that SQL compares a value with each in turn."""
+    """Return True if a grid has at most 4 thresholds, so that SQL compares a value with each in turn.
+
+    Args:
+        grid: Public cells.
+    """
     return grid.slots <= 5  # up to 4 thresholds are compared one by one
 
 
@@ -300,7 +308,11 @@ def double_literal(value: float) -> str:
 
 
 def text_literal(text: str) -> str:
-    """Return SQL of exactly this text, as hexadecimal bytes."""
+    """Return SQL of exactly this text, as hexadecimal bytes.
+
+    Args:
+        text: The text.
+    """
     return f"CAST(X'{text.encode('utf-8', 'backslashreplace').hex()}' AS STRING)"
 
 

@@ -103,6 +103,9 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
 def _require_version(version: object) -> None:
     """Check that a version is None or a nonnegative integer.
 
+    Args:
+        version: Object that a user passed as the version of a table.
+
     Raises:
         WrongArgumentType: the version is something else.
     """

@@ -135,6 +135,9 @@ class SqlQuestion:
         is refused. So a question sends an engine only names of columns and of the table, single values, and expressions
         of the closed language (`dpcurves.expressions`), as for questions from files.
 
+        Args:
+            text: The statement.
+
         Raises:
             ValueError: The text is no statement of the form `FORM`; the message names the rule, and quotes the part
                 that broke it where there is one.
@@ -429,7 +432,11 @@ def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dic
 
 
 def _list_conjuncts(condition: Node | None) -> Iterator[Node]:
-    """Yield the conditions that are joined by AND at the top of a condition; none if there is no condition."""
+    """Yield the conditions that are joined by AND at the top of a condition; none if there is no condition.
+
+    Args:
+        condition: Syntax tree of a WHERE condition; None without one.
+    """
     if isinstance(condition, Call) and condition.function == "and":
         for part in condition.arguments:
             yield from _list_conjuncts(part)
@@ -711,7 +718,11 @@ class _StatementReader:
         return arguments
 
     def _read_table(self, clause: exp.Expression) -> tuple[str, ...]:
-        """Return the parts of the table's name in a FROM clause: catalog and schema if stated, then the table."""
+        """Return the parts of the table's name in a FROM clause: catalog and schema if stated, then the table.
+
+        Args:
+            clause: Syntax tree of the FROM clause.
+        """
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
             _refuse(f"FROM {_format_expression(table)}: name a table or view; for a query, {A_VIEW}")
@@ -761,6 +772,9 @@ class _StatementReader:
 
     def _read_value(self, expression: exp.Expression) -> Any:
         """Return a literal, or a tuple of the literals in brackets.
+
+        Args:
+            expression: Syntax tree of an argument of a function.
 
         Raises:
             InvalidArgument: the expression is something else.
@@ -834,6 +848,9 @@ OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
 def _parse_number(text: str) -> float:
     """Return the finite double that a text states.
 
+    Args:
+        text: Text of a number in the statement.
+
     Raises:
         InvalidArgument: the text states none.
     """
@@ -847,7 +864,11 @@ def _parse_number(text: str) -> float:
 
 
 def _format_expression(expression: exp.Expression) -> str:
-    """Return the SQL of an expression, shortened for messages."""
+    """Return the SQL of an expression, shortened for messages.
+
+    Args:
+        expression: Syntax tree of the expression.
+    """
     try:
         return _shorten(expression.sql(dialect=DIALECT))
     except Exception:
@@ -855,7 +876,11 @@ def _format_expression(expression: exp.Expression) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Return a text in one line, cut to 60 characters."""
+    """Return a text in one line, cut to 60 characters.
+
+    Args:
+        text: Text that a message quotes.
+    """
     line = " ".join(text.split())
     shown_characters = 60  # characters of a statement that a message quotes
     return line if len(line) <= shown_characters else f"{line[:shown_characters]}..."
@@ -1042,7 +1067,12 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
 
 
 def _quote_name(name: Sequence[str], quote: str) -> str:
-    """Return a qualified name, with quotes around parts that are not plain names."""
+    """Return a qualified name, with quotes around parts that are not plain names.
+
+    Args:
+        name: Parts of the name, such as schema and table.
+        quote: Quotation mark of the database.
+    """
     return ".".join(word if PLAIN.fullmatch(word) else quote + word.replace(quote, 2 * quote) + quote for word in name)
 
 

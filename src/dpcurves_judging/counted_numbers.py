@@ -62,6 +62,9 @@ class Statistic(NamedTuple):
 def format_statistic(name: str) -> str:
     """Return the name of a statistic as readers see it; a column, a class or a model behind it stays as it is.
 
+    Args:
+        name: Short name of the statistic, such as ``macro auc``.
+
     >>> format_statistic("macro auc"), format_statistic("auc of auc over qini")
     ('macro AUC', 'AUC of auc over qini')
     """
@@ -288,6 +291,9 @@ class CountedNumbers(IntervalResult):
     def _find_statistic(self, name: str) -> Statistic:
         """Return the statistic with this name, or with this title.
 
+        Args:
+            name: Short name of the statistic, or its title for readers.
+
         Raises:
             InvalidArgument: no statistic has this name or title.
         """
@@ -416,6 +422,9 @@ class CountedNumbers(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> Self:
         """Return the result from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document of the result.
+
         Raises:
             InvalidArgument: there is not one count for each cell of the question's tables.
         """
@@ -466,7 +475,12 @@ def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) ->
 
 
 def divide_counts(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Return `part` divided by `whole`, broadcast against each other; NaN where `whole` is below `LEAST_MASS`."""
+    """Return `part` divided by `whole`, broadcast against each other; NaN where `whole` is below `LEAST_MASS`.
+
+    Args:
+        part: Numerators, in records.
+        whole: Denominators, in records.
+    """
     numerator, denominator = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
     return np.asarray(
         np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator >= LEAST_MASS)

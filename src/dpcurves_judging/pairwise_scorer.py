@@ -457,7 +457,11 @@ def _list_pairs(features: int) -> Any:
 
 def _compute_half_range(feature: NumericColumn) -> float:
     """Return half the distance between the bounds of a feature; each bound is halved first, so that it does not
-    overflow."""
+    overflow.
+
+    Args:
+        feature: Column with its lower and upper bound.
+    """
     return feature.upper / 2 - feature.lower / 2
 
 

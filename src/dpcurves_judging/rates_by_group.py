@@ -39,7 +39,12 @@ if TYPE_CHECKING:
 
 
 def adjust_level(groups: int, level: float) -> float:
-    """Return the level of each of `groups` independent intervals at which all hold together at `level` (Sidak 1967)."""
+    """Return the level of each of `groups` independent intervals at which all hold together at `level` (Sidak 1967).
+
+    Args:
+        groups: Number of intervals.
+        level: Probability that all intervals hold, between 0 and 1.
+    """
     return float(level ** (1 / max(groups, 1)))
 
 
@@ -484,7 +489,11 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return self.privacy if level is None else self.privacy.with_notes(self._describe_level(level))
 
     def _describe_level(self, level: float) -> str:
-        """Return the level at which the bands of all groups hold together, if each holds at `level`, as text."""
+        """Return the level at which the bands of all groups hold together, if each holds at `level`, as text.
+
+        Args:
+            level: Level of each band, between 0 and 1.
+        """
         return f"a band or interval of each of the {len(self)} groups: all hold together at {level ** len(self):.3g}"
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -497,7 +506,11 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return super().to_frame(level=self._adjust_level(level), population=population)
 
     def _adjust_level(self, level: float | None) -> float | None:
-        """Return the level of each band at which all bands hold at `level`; None stays None."""
+        """Return the level of each band at which all bands hold at `level`; None stays None.
+
+        Args:
+            level: Level of all bands together, between 0 and 1; None: no bands.
+        """
         return None if level is None else adjust_level(len(self), require_probability("level", level))
 
     def _question(self) -> Mapping[str, object]:
@@ -583,6 +596,9 @@ def _make_measured(value: float, low: float, high: float, *open_: float) -> Inte
 
 def _require_by_category(scores: ScoresByCategory) -> ScoresByCategory:
     """Return `scores`, if they are scores of several categories.
+
+    Args:
+        scores: Object that a user passed.
 
     Raises:
         TypeError: they are something else.

@@ -123,6 +123,10 @@ class LevelReports:
         + (c_u + c_w) slope`` and the variance of the support of u exceeds ``n constant + 2 c_u slope`` by some d_u. A
         linear combination whose weights over answers add up to 0 cancels the constant and every term that depends on u
         or w alone; least squares with a known sum uses only weights of this kind. So only d_u matters.
+
+        Args:
+            share: Share of the reports, from 0 to 1, whose true answer this is.
+            sum_is_known: Whether the counts of all answers add up to a known number.
         """
         true_variance, other_variance, constant, slope, gain = _compute_covariances(
             self.p_true, self.p_other, *self.joint_probabilities
@@ -731,7 +735,11 @@ class AggregatedReports(NoisySums):
         return self.nested_distribution.bounds
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return the sums of cells ``(rows, cells)`` over the intervals of each level, one array per level."""
+        """Return the sums of cells ``(rows, cells)`` over the intervals of each level, one array per level.
+
+        Args:
+            cells: Number of each cell, (rows, cells).
+        """
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def with_rows(self, rows: int) -> AggregatedReports:

@@ -45,7 +45,11 @@ it.
 
 
 def normalize_name(person: str) -> str:
-    """Return a person's name in normal form: case-folded, compatible characters replaced (NFKC), single spaces."""
+    """Return a person's name in normal form: case-folded, compatible characters replaced (NFKC), single spaces.
+
+    Args:
+        person: Name as it was typed.
+    """
     return " ".join(normalize("NFKC", normalize("NFKC", person).casefold()).split())
 
 

@@ -555,6 +555,9 @@ def create_app(reception: ReportReceiver) -> Starlette:
     def require_task(task: str) -> None:
         """Check that a request is about the task that is served.
 
+        Args:
+            task: Name of the task in the URL.
+
         Raises:
             ProtocolError: it is about another task (status 404).
         """
@@ -616,6 +619,10 @@ class ReportServer:
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until the process is stopped; call `ready` once the server listens.
+
+        Args:
+            address: Address at which the server listens.
+            ready: Function that is called once the server listens.
 
         Raises:
             ValueError: the certificate is invalid or has expired; or the store or the address cannot be opened.

@@ -573,6 +573,9 @@ class Task(Document):
 
         The pseudonym is a hash of the normalised name and of a salt: rounds with one salt share pseudonyms.
 
+        Args:
+            person: Name of the person.
+
         Raises:
             TypeError: `person` is not a string.
             ValueError: `person` is empty, or not valid Unicode.
@@ -597,6 +600,9 @@ class Task(Document):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return the task that a JSON text describes, as `to_json` wrote it.
+
+        Args:
+            text: JSON text of the document.
 
         Raises:
             ValueError: the text is not a task, or a task of another version.
@@ -641,6 +647,9 @@ class Task(Document):
 
 def _parse_target(word: object) -> CountUse | None:
     """Return the target that a task document names: the area under the curve, or None for the counts.
+
+    Args:
+        word: Value of the document's field; None without one.
 
     Raises:
         ValueError: the word is unknown.

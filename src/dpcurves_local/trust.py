@@ -132,6 +132,9 @@ def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
     """Return the epsilon that one report may lose under a loss.
 
     It is the loss's epsilon; for a rho it is ``sqrt(2 rho)``, rounded down to a multiple of 2**-40.
+
+    Args:
+        loss: Privacy loss in epsilon or rho.
     """
     if loss.epsilon is not None:
         return loss.epsilon

@@ -157,6 +157,9 @@ class DirectConnection:
     def exec_driver_sql(self, statement: str) -> None:
         """Execute a statement in SQL without parameters and without a result.
 
+        Args:
+            statement: The statement.
+
         Raises:
             sqlalchemy.exc.DBAPIError: SQLite refuses the statement.
         """

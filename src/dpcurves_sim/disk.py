@@ -444,7 +444,11 @@ def read_file(path: str) -> bytes:
 
 
 def make_database_error(name: str) -> sqlite3.OperationalError:
-    """Return an error of SQLite with this name, such as SQLITE_FULL."""
+    """Return an error of SQLite with this name, such as SQLITE_FULL.
+
+    Args:
+        name: Name of SQLite's error code.
+    """
     error = sqlite3.OperationalError(name)
     error.sqlite_errorname = name
     return error
@@ -549,7 +553,11 @@ class _Databases:
 
 @lru_cache(maxsize=64)
 def _find_path(address: str) -> Path:
-    """Return the file that an address of SQLite names."""
+    """Return the file that an address of SQLite names.
+
+    Args:
+        address: Path or URI of a database.
+    """
     return Path(unquote(address.removeprefix("file://").partition("?")[0]))
 
 

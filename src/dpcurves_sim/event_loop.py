@@ -217,7 +217,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Remove the timer of a cancelled handle, so that no process wakes up for it; asyncio calls this method."""
+        """Remove the timer of a cancelled handle, so that no process wakes up for it; asyncio calls this method.
+
+        Args:
+            handle: The cancelled handle.
+        """
         self._timers = [entry for entry in self._timers if entry[2] is not handle]
         heapq.heapify(self._timers)
 

@@ -62,6 +62,9 @@ WAITS = ("no progress", "no answer")
 def find_scenario(name: str) -> Callable[[World, SimulatedDisk], Scenario]:
     """Return the class of a scenario by its name, a key of `MODULES`. Its module is imported now.
 
+    Args:
+        name: Name of the scenario.
+
     Raises:
         KeyError: There is no scenario of this name.
     """
@@ -269,6 +272,9 @@ def name_invariant(violation: str) -> str:
     """Return the text of a violation up to its first colon, without numbers and quoted names.
 
     The result is the same for all seeds that find one bug, so it tells whether two schedules fail alike.
+
+    Args:
+        violation: Text of the violation.
 
     >>> name_invariant("the acknowledged charge of 'r7' is missing: 12 of 13")
     'the acknowledged charge of  is missing'

@@ -109,6 +109,10 @@ def _to_record(octets: bytes) -> RecordDict:
 
 
 def _read_octets(message: Message) -> bytes:
-    """Return the bytes in a Flower message; empty if it holds something else."""
+    """Return the bytes in a Flower message; empty if it holds something else.
+
+    Args:
+        message: Message of Flower.
+    """
     octets = message.content[RECORD][OCTETS]
     return octets if isinstance(octets, bytes) else b""

@@ -760,6 +760,9 @@ def create_app(board: MessageBoard) -> Starlette:
 def _parse_stage(text: str) -> int:
     """Return the number of a stage, 1 to 5, from the text in a path.
 
+    Args:
+        text: Part of a URL's path.
+
     Raises:
         ProtocolError: the text names no stage (status 404).
     """
@@ -790,6 +793,10 @@ class Coordinator:
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until stopped. Calls `ready` when the server listens.
+
+        Args:
+            address: Address at which the coordinator listens.
+            ready: Function that is called once it listens.
 
         Raises:
             ValueError: The task names another coordinator, or the address is not available.

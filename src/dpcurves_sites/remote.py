@@ -44,7 +44,11 @@ from .trust import build_release, derive_round
 
 
 def fingerprint_question(question: Any) -> str:
-    """Return the SHA-256 of a question's canonical JSON, in 64 hexadecimal digits, by which officers approve it."""
+    """Return the SHA-256 of a question's canonical JSON, in 64 hexadecimal digits, by which officers approve it.
+
+    Args:
+        question: Question of an analyst.
+    """
     return sha256(
         to_canonical_json(["dpcurves federation question", 1, question_to_json(question)]).encode()
     ).hexdigest()
@@ -94,6 +98,9 @@ class ApprovedQuestion:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> ApprovedQuestion:
         """Parse an entry of a file: a question or its fingerprint, and epsilon or rho.
+
+        Args:
+            entry: Fields of the entry.
 
         Raises:
             ValueError, KeyError, TypeError: The entry is invalid.
@@ -409,7 +416,11 @@ class _CoordinatorConnection:
         self._round_timeout = round_timeout
 
     def use_transport(self, transport: Transport) -> None:
-        """Close the current transport and send later messages through `transport`."""
+        """Close the current transport and send later messages through `transport`.
+
+        Args:
+            transport: The new transport.
+        """
         self._channel.close()
         self._channel = transport
 
@@ -566,6 +577,9 @@ class RemoteFederation:
 
 def fetch_status(task: FederationTask) -> Mapping[str, Any]:
     """Return the status of a task from its coordinator: the sites that have signed it.
+
+    Args:
+        task: The task, with the coordinator's address.
 
     Raises:
         ProtocolError: The coordinator cannot be reached, or has another task.

@@ -250,6 +250,9 @@ def _parse_event(text: str) -> Event | Jump | Low:
 def _read_hierarchy(file: str) -> Forest:
     """Return the aggregations of states (sets, nested or disjoint) in a JSON file.
 
+    Args:
+        file: Path of the file.
+
     Raises:
         Misuse: the file cannot be read or is no JSON.
     """
@@ -283,6 +286,9 @@ class DriftOptions:
     def add_reference_window(self, options: CountOptions) -> CountOptions:
         """Return the options of counts with one more window, as long as the reference period of drift; unchanged
         without drift.
+
+        Args:
+            options: Options of the counts.
 
         Raises:
             Misuse: drift cannot be measured with these options.
@@ -445,7 +451,11 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
 
 
 def _print_published_texts(plan: Plan) -> None:
-    """Print a note on each text of the filter or of an expression that looks like a person's name."""
+    """Print a note on each text of the filter or of an expression that looks like a person's name.
+
+    Args:
+        plan: Plan of the stream, which holds these texts.
+    """
     from dpcurves.curves.question import describe_published_texts
 
     for note in describe_published_texts([plan]):
@@ -478,7 +488,12 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
 
 
 def _multiply_loss(loss: Any, events: int) -> Any:
-    """Return the loss of several events together (group privacy): epsilon times their number, rho times its square."""
+    """Return the loss of several events together (group privacy): epsilon times their number, rho times its square.
+
+    Args:
+        loss: Privacy loss of one event.
+        events: Number of events.
+    """
     from dpcurves.privacy import PrivacyLoss
 
     return PrivacyLoss.pure(loss.epsilon * events) if loss.is_pure else PrivacyLoss.zcdp(loss.rho * events**2)
@@ -541,6 +556,9 @@ def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[
 def _open_live_display(shown: OutputOptions) -> Any:
     """Return a live display of the terminal that is refreshed four times a second; a context without effect unless
     --live is set.
+
+    Args:
+        shown: Options of the output.
     """
     if not shown.live:
         return nullcontext()

@@ -830,7 +830,11 @@ class PIdentityPrefixes(PrefixDistribution):
         return sum(float(np.square(weights) @ variances) for weights, variances in groups) + 2 * ROUNDING_VARIANCE
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples."""
+        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples.
+
+        Args:
+            time_steps: Number of steps, from 1 to the horizon.
+        """
         return float(_p_identity_variances(self.time_steps, self.noise)[:time_steps].mean()) + ROUNDING_VARIANCE
 
 
@@ -1120,7 +1124,11 @@ class TreeCounts(PrefixDistribution):
         return IdentityEstimator()
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples."""
+        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples.
+
+        Args:
+            time_steps: Number of steps, from 1.
+        """
         position = 0
         carried = 0.0
         total = 0.0

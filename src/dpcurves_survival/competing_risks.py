@@ -526,6 +526,9 @@ class CompetingRisks(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> CompetingRisks:
         """Return the result from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document of the result.
+
         Raises:
             InvalidArgument: there is not one row of counts for the censored and one for each cause.
         """

@@ -106,6 +106,9 @@ def _trace_curve(curve: Survival) -> rehearsals.Traced:
     """Return edges, survival and the band's lower and upper limits of a curve, for a plot of the forecast.
 
     The curve is extrapolated past the end of follow-up; all arrays have the shape (cells + 1,).
+
+    Args:
+        curve: The released curve.
     """
     return (curve.x, curve.extrapolated_survival, *curve.band(LEVEL))
 

@@ -273,11 +273,19 @@ class ScoredRiskTables:
         return np.unique(np.append(0, np.minimum(ends + 1, cells - 1)))
 
     def _sum_blocks(self, cells: FloatArray) -> FloatArray:
-        """Return the sum over the cells of each block, along the last axis: (..., cells) to (..., blocks)."""
+        """Return the sum over the cells of each block, along the last axis: (..., cells) to (..., blocks).
+
+        Args:
+            cells: Number of each cell, (..., cells).
+        """
         return np.asarray(np.add.reduceat(cells, self.block_starts, axis=-1))
 
     def _repeat_over_cells(self, blocks: FloatArray) -> FloatArray:
-        """Return the value of each block for each of its cells, along the last axis: (..., blocks) to (..., cells)."""
+        """Return the value of each block for each of its cells, along the last axis: (..., blocks) to (..., cells).
+
+        Args:
+            blocks: Value of each block, (..., blocks).
+        """
         return np.asarray(np.repeat(blocks, np.diff(np.append(self.block_starts, self.records.shape[1])), axis=-1))
 
     @cached_property

@@ -69,13 +69,20 @@ class HazardPrior(NamedTuple):
     straight: bool = False
 
     def mean_log_hazards(self, cells: int) -> FloatArray:
-        """Return the prior mean of the natural logarithm of the hazard in each cell, shape (cells,)."""
+        """Return the prior mean of the natural logarithm of the hazard in each cell, shape (cells,).
+
+        Args:
+            cells: Number of cells.
+        """
         if self.straight:
             return np.asarray(-np.log(cells - np.arange(cells)))
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis_matrix(self, cells: int) -> FloatArray:
         """Return the matrix that maps standard normal parameters to deviations of log hazards from their prior mean.
+
+        Args:
+            cells: Number of cells.
 
         Returns:
             Matrix of shape (cells, parameters), whose product with its transpose is the prior covariance.
@@ -415,6 +422,10 @@ def _solve_by_factor(factor: tuple[FloatArray, bool], right: FloatArray) -> Floa
     """Return the inverse of a factorised covariance times `right`.
 
     Equals `scipy.linalg.cho_solve` in every bit, whose checks of arguments take longer than LAPACK on small matrices.
+
+    Args:
+        factor: Cholesky factor of the covariance, and whether it is the lower triangle.
+        right: Right-hand side, a vector or a matrix of columns.
     """
     lower_triangle, lower = factor
     solution, _ = dpotrs(lower_triangle, right, lower=lower)  # the second result tells of illegal arguments alone
@@ -433,7 +444,12 @@ def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) ->
 
 
 def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
-    """Return counts and noise summed over blocks of `width` neighbouring cells, along the last axis."""
+    """Return counts and noise summed over blocks of `width` neighbouring cells, along the last axis.
+
+    Args:
+        counts: Counts of cells with simulated noise.
+        width: Number of cells in a block.
+    """
     if width == 1:
         return counts
     starts = np.arange(0, len(counts.counts), width)

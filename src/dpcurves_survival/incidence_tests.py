@@ -265,7 +265,12 @@ class SubdistributionRisk(NamedTuple):
 
 
 def _shift(values: FloatArray, first: float) -> FloatArray:
-    """Return values shifted by one cell along the last axis: `first`, then all values but the last."""
+    """Return values shifted by one cell along the last axis: `first`, then all values but the last.
+
+    Args:
+        values: Values by cell, (..., cells).
+        first: Value of the first cell of the result.
+    """
     return np.concatenate([np.full((*values.shape[:-1], 1), first), values[..., :-1]], axis=-1)
 
 

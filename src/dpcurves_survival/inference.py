@@ -198,7 +198,11 @@ def estimate_survival(table: AtRisk, known: BoolArray) -> FloatArray:
 
 def hazards_from_survival(survival: FloatArray) -> FloatArray:
     """Return the fraction of records at risk that leaves in each cell, (cells,), from survival at its end; 0 where
-    survival was 0 before."""
+    survival was 0 before.
+
+    Args:
+        survival: Survival at the end of each cell, (cells,).
+    """
     before = np.append(1.0, survival[:-1])
     return np.asarray(np.clip(1 - np.divide(survival, before, out=np.ones_like(survival), where=before > 0), 0.0, 1.0))
 
@@ -451,6 +455,9 @@ def count_censored_inside(censored: FloatArray) -> FloatArray:
     """Return the censored records of each cell, (..., cells), from slots with two outside ones, (..., cells + 2).
 
     Times below the grid are added to the first cell, as in `count_at_risk`; times above it are left out.
+
+    Args:
+        censored: Counts of censored records below, inside and above the grid, (..., cells + 2).
     """
     inside = censored[..., 1:-1].copy()
     inside[..., 0] += censored[..., 0]  # as in `count_at_risk`
@@ -727,7 +734,11 @@ def sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.
 
 
 def estimate_monotone_hazards(group: AtRisk) -> FloatArray:
-    """Return the hazard of each cell, between 0 and 1, from the nonincreasing survival curve of the group, (cells,)."""
+    """Return the hazard of each cell, between 0 and 1, from the nonincreasing survival curve of the group, (cells,).
+
+    Args:
+        group: Released events and numbers at risk, (cells,).
+    """
     return hazards_from_survival(estimate_survival(group, np.ones(len(group.events), dtype=np.bool_)))
 
 
@@ -753,7 +764,12 @@ class Curves(NamedTuple):
     conditioning_survival: FloatArray
 
     def restricted_mean(self, until: float, edge: int) -> FloatArray:
-        """Return the mean time without an event up to `until`, the time of the edge with index `edge`: (...)."""
+        """Return the mean time without an event up to `until`, the time of the edge with index `edge`: (...).
+
+        Args:
+            until: Time up to which the mean is restricted.
+            edge: Index of the edge at that time.
+        """
         came = self.survival[..., :edge] - self.survival[..., 1 : edge + 1]
         return np.asarray(
             (came * np.minimum(self.event_times[:edge], until)).sum(axis=-1) + until * self.survival[..., edge]

@@ -513,6 +513,9 @@ class Survival(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> Self:
         """Return the curve from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document of the result.
+
         Raises:
             InvalidArgument: there are not `RELEASES` rows of counts.
         """
@@ -577,6 +580,9 @@ class Survival(IntervalResult):
 def event_categories(question: Any) -> Categories:
     """Return the event column of a question with its two public values: censored first, then event.
 
+    Args:
+        question: Question with columns of times and events.
+
     Raises:
         ValueError: the event column is the time column, or a value is not one of two classes.
     """
@@ -587,7 +593,12 @@ def event_categories(question: Any) -> Categories:
 
 
 def require_event_column(event: str, time: str) -> None:
-    """Refuse the column of times as the column of events: a time that equals the event value is no event."""
+    """Refuse the column of times as the column of events: a time that equals the event value is no event.
+
+    Args:
+        event: Name of the column of events.
+        time: Name of the column of times.
+    """
     if isinstance(event, str) and event == time:
         raise InvalidArgument("event", "must differ from time: name the column of the event")
 

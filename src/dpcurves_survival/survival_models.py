@@ -505,6 +505,9 @@ class SurvivalModel(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> SurvivalModel:
         """Return the result from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document of the result.
+
         Raises:
             InvalidArgument: the counts do not have the shape of the cells.
         """

@@ -134,7 +134,12 @@ class GroupDraws(NamedTuple):
 
 def risk_table_from_events(event_table: EventTable, *, tied: bool) -> inference.RiskTable:
     """Return the risk table of one cause. If `tied`, as for declared values, events precede censoring, so the fewest
-    at risk equal the number at risk."""
+    at risk equal the number at risk.
+
+    Args:
+        event_table: Events, numbers at risk and censored records of each cell.
+        tied: Whether all times of a cell are equal.
+    """
     events = event_table.at_risk.events[..., None, :]
     records = event_table.at_risk.records
     return inference.RiskTable(events, records, records if tied else event_table.at_risk_censored_first.records)
@@ -183,6 +188,9 @@ class RiskTableReader(NamedTuple):
 def _point_estimates(curve: Survival) -> inference.Curves:
     """Return survival, incidence and cumulative hazard of a released curve without bands, with events at the middle of
     their cells or at declared values.
+
+    Args:
+        curve: The released curve.
     """
     survival = curve.y
     middle = curve._cell_bounds.mean(axis=1)
@@ -244,7 +252,11 @@ def estimate_statistic(
     """
 
     def read_difference(*curves: inference.Curves) -> FloatArray:
-        """Return the statistic of the first curves; if there are two, minus the statistic of the second curves."""
+        """Return the statistic of the first curves; if there are two, minus the statistic of the second curves.
+
+        Args:
+            curves: Curves of one group, or of two.
+        """
         first, *second = (statistic(curve) for curve in curves)
         return np.asarray(first - second[0] if second else first)
 
@@ -354,7 +366,12 @@ def estimate_hazard_ratio(
 
 
 def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
-    """Return the simulated curves with only the first `draws` draws of each."""
+    """Return the simulated curves with only the first `draws` draws of each.
+
+    Args:
+        curves: Simulated curves, with a leading axis of draws.
+        draws: Number of draws that are kept.
+    """
     cut = {
         name: getattr(curves, name)[:draws]
         for name in ("survival", "incidence", "cumulative_hazard", "conditioning_survival")
@@ -719,7 +736,11 @@ class CumulativeHazard(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CumulativeHazard:
         """Return the hazard of the survival curve in a parsed JSON document: weighted, with delayed entry, or plain,
-        by its fields and its number of releases."""
+        by its fields and its number of releases.
+
+        Args:
+            document: Parsed JSON document of the curve.
+        """
         if "weight" in document.question:
             return cls(WeightedSurvival._from_json(document))
         several = len(document.evidence["releases"]) > Survival.RELEASES
@@ -987,7 +1008,11 @@ class SurvivalNumbers(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SurvivalNumbers:
-        """Return the statistics of the curves in a parsed JSON document, computed again from their counts."""
+        """Return the statistics of the curves in a parsed JSON document, computed again from their counts.
+
+        Args:
+            document: Parsed JSON document with the curves of all groups.
+        """
         asked = document.question
         return cls(cls.parse_members(document), until=asked["until"], times=asked["times"], since=asked["since"])
 

@@ -160,7 +160,11 @@ class WeightedSurvival(Survival):
         return self._to_effective_records(EventTable.from_counts(self.evidence))
 
     def _sample_noise(self, draw: np.random.Generator) -> EventTable:
-        """Return simulated noise of the event table, in effective records, (draws, cells)."""
+        """Return simulated noise of the event table, in effective records, (draws, cells).
+
+        Args:
+            draw: Random generator of the simulation.
+        """
         return self._to_effective_records(EventTable.sample_noise(self.evidence, draw))
 
     def _to_effective_records(self, found: EventTable) -> EventTable:
@@ -185,6 +189,9 @@ class WeightedSurvival(Survival):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSurvival:
         """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document of the result.
 
         Raises:
             InvalidArgument: weights of the censored, weights of events, or squared weights are missing.
@@ -352,7 +359,11 @@ class DelayedEntry(Survival):
         return censored, events, entered
 
     def _sample_noise(self, draw: np.random.Generator) -> EventTable:
-        """Return simulated noise of the event table, (draws, cells)."""
+        """Return simulated noise of the event table, (draws, cells).
+
+        Args:
+            draw: Random generator of the simulation.
+        """
         return event_table_from_slots(*self._sample_slot_noise(draw), self.entries_first)
 
     def _sample_slot_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -382,6 +393,9 @@ class DelayedEntry(Survival):
     def _from_json(cls, document: display.CurveDocument) -> DelayedEntry:
         """Return the curve from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document of the result.
+
         Raises:
             InvalidArgument: there are not three rows of counts.
         """
@@ -398,6 +412,9 @@ class DelayedEntry(Survival):
 
 def require_entry_ties(entry_ties: object) -> str:
     """Return `entry_ties`, the order of entries and events at one declared value, if it is valid.
+
+    Args:
+        entry_ties: "after": records enter after the events at their entry time. "before": they enter before.
 
     Raises:
         ValueError: `entry_ties` is neither "after" nor "before".
@@ -561,7 +578,11 @@ class AutoRangeSurvivalQuestion(TableQuestion):
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> SurvivalQuestion:
-        """Return the `SurvivalQuestion` of the same columns on this grid."""
+        """Return the `SurvivalQuestion` of the same columns on this grid.
+
+        Args:
+            grid: Cells of time.
+        """
         return SurvivalQuestion(
             self.time, self.event, grid, self.by, self.event_value, self.censored_value, self.measured_in
         )
@@ -625,8 +646,12 @@ def count_followed(slots: FloatArray) -> FloatArray:
 
 
 def project_pair_counts(counts: FloatArray) -> FloatArray:
-    """Return the nearest nonnegative counts with equal sum, (..., cells + 1, cells + 1), that are 0 where the last
-    cell precedes the first.
+    """Return the nearest nonnegative counts with equal sum, (..., cells + 1, cells + 1), that are 0 where the last cell
+    precedes the first.
+
+    Args:
+        counts: Counts by first and last cell that may contain the event, (..., cells + 1, cells + 1); they may be
+            negative.
 
     >>> project_pair_counts(np.array([[3.0, -1.0], [0.0, 2.0]])).tolist()
     [[2.5, 0.0], [0.0, 1.5]]
@@ -667,6 +692,9 @@ def rescale_pair_counts(counts: FloatArray) -> FloatArray:
 
     As a guess of the true counts of pairs of cells it spreads few records over many pairs; `project_pair_counts` errs
     in the opposite direction, with fewer records in rare pairs.
+
+    Args:
+        counts: Counts by first and last cell that may contain the event, (cells + 1, cells + 1); they may be negative.
     """
     scaled = np.maximum(counts, 0.0)
     return scaled * (max(float(counts.sum()), 1.0) / max(float(scaled.sum()), LEAST_DIVISOR))
@@ -980,6 +1008,9 @@ class IntervalCensoredSurvival(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> IntervalCensoredSurvival:
         """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document of the result.
 
         Raises:
             InvalidArgument: there is not one count for each pair of time cells.

@@ -123,6 +123,9 @@ def _make_level_table(distribution: AggregatedReports) -> Table:
     """Return a table with one row per level of the tree: its intervals, people, randomiser, and the weight of a report.
 
     The weight is the largest change of a debiased count by one report, in people.
+
+    Args:
+        distribution: Levels of the tree with their randomisers.
     """
     from rich.table import Table
 

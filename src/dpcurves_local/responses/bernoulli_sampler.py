@@ -132,7 +132,11 @@ def round_up(probability: Fraction) -> int:
 
 
 def count_binary_places(parts: int) -> int:
-    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``, trailing zeros left out."""
+    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``, trailing zeros left out.
+
+    Args:
+        parts: Probability in units of 1 / `ONE_PROBABILITY`.
+    """
     return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 

@@ -130,7 +130,7 @@ class Randomiser(ABC):
     @cached_property
     @abstractmethod
     def support(self) -> Support:
-        """Exact probabilities with which a report supports the true answer, another answer, and two answers together."""
+        """Exact probabilities that a report supports the true answer, another answer, and two answers together."""
 
     @property
     @abstractmethod
@@ -139,7 +139,12 @@ class Randomiser(ABC):
 
     @abstractmethod
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the exact probability of a report if this answer is true."""
+        """Return the exact probability of a report if this answer is true.
+
+        Args:
+            answer: True answer, from 0.
+            report: Bytes of a valid report.
+        """
 
     @abstractmethod
     def list_reports(self) -> Iterator[bytes]:
@@ -320,7 +325,11 @@ def to_words(rows: Reports) -> NDArray[np.uint64]:
 
 
 def count_octets_needed(numbers: int) -> int:
-    """Return how many bytes distinguish `numbers` different integers, at least 1."""
+    """Return how many bytes distinguish `numbers` different integers, at least 1.
+
+    Args:
+        numbers: Number of different integers.
+    """
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
 
 
@@ -716,6 +725,9 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
     q`` is odd.
 
     The length of `signs` must be a power of two.
+
+    Args:
+        signs: Integers, as many as a power of two.
 
     >>> walsh_hadamard(np.array([3, 1, 0, 0])).tolist()
     [4, 2, 4, 2]

@@ -689,7 +689,13 @@ class TableWindows:
         """
 
     def _build_windows(self, counts: _CountBatches, time_step: int, last: int) -> Iterator[Sequence[Window]]:
-        """SECRET: yield the windows of steps after `time_step` up to `last`, in batches, from counts by step."""
+        """SECRET: yield the windows of steps after `time_step` up to `last`, in batches, from counts by step.
+
+        Args:
+            counts: Exact numbers of tuples by step and cell.
+            time_step: Last step that was released; 0 before the first.
+            last: Last step that has closed.
+        """
         for time_steps in self._intake.batch_time_steps(time_step + 1, last):
             cells = self._intake.cells
             table = np.zeros((len(time_steps), cells + len(self._intake.reasons)), dtype=np.int64)
@@ -698,7 +704,11 @@ class TableWindows:
             yield [Window(step, row[:cells], row[cells:]) for step, row in zip(time_steps, table, strict=True)]
 
     def _open_tuples(self, last: int) -> TupleTable:
-        """Open the table with the rule that selects the counted tuples up to step `last`."""
+        """Open the table with the rule that selects the counted tuples up to step `last`.
+
+        Args:
+            last: Last step that has closed.
+        """
         fields, schedule = self._intake.fields, self._intake.schedule
         rule = ContributionRule(
             fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every,

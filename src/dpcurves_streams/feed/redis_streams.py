@@ -438,7 +438,11 @@ def _parse_entry_id(name: bytes) -> tuple[int, int]:
 
 
 def _decode_fields(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
-    """Return the fields of an entry as text, invalid UTF-8 replaced; None for an entry that was deleted meanwhile."""
+    """Return the fields of an entry as text, invalid UTF-8 replaced; None for an entry that was deleted meanwhile.
+
+    Args:
+        fields: Fields of the entry as bytes; None for a deleted entry.
+    """
     if not fields:
         return None
     return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()}

@@ -110,12 +110,19 @@ def parse_timestamp(name: str, value: Any) -> int:
 
 
 def to_microseconds(time: datetime) -> int:
-    """Return whole microseconds since 1970; a time without a zone is in UTC."""
+    """Return whole microseconds since 1970; a time without a zone is in UTC.
+
+    Args:
+        time: Date and time.
+    """
     return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
 def format_timestamp(timestamp: int) -> str:
     """Format a timestamp as ISO 8601 in UTC; beyond the year 9999 and far before 1970, in seconds.
+
+    Args:
+        timestamp: Microseconds since 1970 (UTC).
 
     >>> format_timestamp(60_000_000)
     '1970-01-01T00:01:00+00:00'
@@ -126,7 +133,11 @@ def format_timestamp(timestamp: int) -> str:
 
 
 def _parse_time(text: str) -> datetime | Fraction | None:
-    """Return a text as seconds since 1970 or as a time; None if it is neither."""
+    """Return a text as seconds since 1970 or as a time; None if it is neither.
+
+    Args:
+        text: ISO 8601 text, or a number of seconds.
+    """
     if fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,6})?", text.strip()):
         return Fraction(text.strip())
     try:
@@ -367,7 +378,11 @@ def _state_texts(value: Any) -> tuple[str, ...]:
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a value as a finite double; None for other values."""
+    """Return a value as a finite double; None for other values.
+
+    Args:
+        value: Value of a tuple's field.
+    """
     if isinstance(value, str | int | float | np.integer | np.floating):
         try:
             number = float(value)

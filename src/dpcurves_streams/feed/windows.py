@@ -173,6 +173,9 @@ class DropCounts:
         Without a file, nothing is done. Times of writing must not depend on tuples, so call it also for a step without
         any.
 
+        Args:
+            time_step: Number of the step that was released.
+
         Raises:
             ValueError: the file cannot be written.
         """
@@ -419,7 +422,11 @@ def _user_of(given: Mapping[str, Any] | None, field: str) -> str:
 
 
 def _user_text(user: Any) -> str:
-    """Return the user as text; empty for None and for values without text. It never raises."""
+    """Return the user as text; empty for None and for values without text. It never raises.
+
+    Args:
+        user: Value of the field of users.
+    """
     try:
         return "" if user is None else str(user)
     except Exception:
@@ -492,6 +499,10 @@ class StreamSpec:
 
         A batch has at most 1,024 steps, and fewer if a step has many counts. Nothing is yielded if `first` is after
         `last`.
+
+        Args:
+            first: Number of the first step.
+            last: Number of the last step.
         """
         # 2**20: counts that are stored together
         size = max(1, min(1024, 2**20 // self.cells))  # steps stored together

@@ -57,6 +57,10 @@ def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
     The error is the sum over windows of the mean variance over the positions of the window's end in a block, relative
     to noise on single steps. Blocks have a power of two steps, up to the longest window.
 
+    Args:
+        windows: Lengths of the windows in steps.
+        family: Laplace or Gaussian noise.
+
     >>> best_window_shape((1,), Family.LAPLACE).widths, best_window_shape((256,), Family.LAPLACE).widths
     ((1,), (32, 1))
     """

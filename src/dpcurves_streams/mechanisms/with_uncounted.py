@@ -246,5 +246,9 @@ def split_plan(plan: Plan) -> CombinedPlans:
 
 
 def _beyond_cap_query(query: TimeStepQuery) -> TimeStepQuery:
-    """Return the query for the running total of users with more tuples than the cap on tuples per user."""
+    """Return the query for the running total of users with more tuples than the cap on tuples per user.
+
+    Args:
+        query: Query of the stream's counts.
+    """
     return uncounted_query((UncountedReason.BEYOND_CAP,), query.time_steps)

@@ -240,6 +240,7 @@ class TimeStepNumbers(Protocol):
         `width` is the width of the window in steps, one of the question's.
 
         Args:
+            width: Width of the window in steps.
             level: Confidence level of each interval, between 0 and 1.
         """
         ...
