@@ -264,7 +264,11 @@ class DerivingTable(Table):
 
     @classmethod
     def from_table(cls, table: Table) -> DerivingTable:
-        """Return a table without a filter and without derived columns, to which both can be added."""
+        """Return a server's table as one that accepts a filter and derived columns, still without either.
+
+        Args:
+            table: The table with its columns.
+        """
         facts = (table.name, table.oid, table.columns, table.quoted_names, table.types)
         return cls(*facts, PostgresDerivedColumns(table))
 
@@ -274,7 +278,7 @@ class DerivingTable(Table):
         return "passes" if self.condition is not None and self.keeps_failing_rows else ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
-        """Return a FROM clause with the columns ``c<index>``.
+        """Return a FROM clause of the table's rows with the columns at these positions, named ``c<index>``.
 
         Rows that fail the filter are left out. With `keeps_failing_rows` they stay, with NULL values, and a column
         ``passes`` marks the others.

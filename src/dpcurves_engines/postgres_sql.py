@@ -109,7 +109,9 @@ class TypedColumn(NamedTuple):
 
 
 def make_column(typed_column: TypedColumn) -> Column:
-    """Return a column with the SQL that reads its number, text, unit and time, for any value.
+    """Return the schema's description of a server's column, with the SQL that reads its number, text, unit and time.
+
+    The SQL fails for no value.
 
     Args:
         typed_column: Name and type of the column.
@@ -215,7 +217,7 @@ class Table:
         return ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
-        """Return a FROM clause with the columns ``c<index>``.
+        """Return a FROM clause of the table's rows with the columns at these positions, named ``c<index>``.
 
         Args:
             places: Positions of the columns.
@@ -430,7 +432,7 @@ def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
 
 
 def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
-    """Return SQL of the slot of a double; NULL if it is missing.
+    """Return SQL of the index of the cell (slot) of a double on a grid; NULL if it is missing.
 
     Grids of up to 2,048 slots, and grids without a formula, are searched by their thresholds.
 
@@ -446,7 +448,8 @@ def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
 
 
 def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
-    """Return SQL of the slot of a double by a formula.
+    """Return SQL of the index of the cell (slot) of a double on a grid of equal cells, by arithmetic instead of a
+    search.
 
     The cell is known if buckets slightly below and slightly above the edges agree; else the value is compared with the
     edge. The SQL fails for no value: ``width_bucket`` accepts every double but NaN, which is excluded before, and the
@@ -474,11 +477,11 @@ def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
 
 
 def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> str:
-    """Return SQL of the number of thresholds at or below a double; NULL if it is missing.
+    """Return SQL of the index of the interval between thresholds in which a number lies: how many are at or below it.
 
     Args:
         thresholds: Increasing doubles.
-        value: SQL of the double.
+        value: SQL of the double; the result is NULL if it is missing.
         statement: Receives the thresholds.
     """
     if not len(thresholds):

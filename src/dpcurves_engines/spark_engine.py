@@ -343,7 +343,7 @@ def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequenc
 
 
 def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
-    """Return the values sorted by their positions.
+    """Return values that Spark returned in any order, sorted by their positions.
 
     Args:
         values: Values in any order.

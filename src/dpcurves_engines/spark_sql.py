@@ -51,7 +51,7 @@ _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END
 
 
 def make_column(name: str, declared: str) -> Column:
-    """Return a column with the SQL that reads its values, for any value.
+    """Return the schema's description of a Spark column, with the SQL that reads its values; it fails for no value.
 
     Args:
         name: Name of the column.
@@ -234,11 +234,11 @@ def _is_short(grid: Grid) -> bool:
 
 
 def _threshold_count_sql(thresholds: FloatArray, number: str) -> str:
-    """Return SQL of the number of thresholds at or below a double; NULL if it is NULL or NaN.
+    """Return SQL of the index of the interval between thresholds in which a number lies: how many are at or below it.
 
     Args:
         thresholds: Increasing thresholds, (thresholds,).
-        number: SQL of the double.
+        number: SQL of the double; the result is NULL if it is NULL or NaN.
     """
     cases = [
         f"WHEN {number} < {double_literal(threshold)} THEN {threshold_index}"

@@ -111,7 +111,7 @@ class _SimulatedRecords(NamedTuple):
 
     @classmethod
     def from_draw(cls, draw: Any) -> _SimulatedRecords:
-        """Return records from a draw of a reference distribution.
+        """Return simulated records from classes and scores that were drawn from a reference distribution.
 
         Args:
             draw: Pair of classes (0 or 1) and scores (0 to 1), each of shape (records,).

@@ -76,7 +76,9 @@ class QuantileForecasts(CountedNumbers):
 
     @property
     def pit(self) -> FloatArray:
-        """The share of outcomes between neighbouring quantiles, from below the first to above the last."""
+        """Histogram of the probability integral transform: the share of outcomes between neighbouring forecast
+        quantiles, from below the first to above the last.
+        """
         return np.diff(self.shares_below, prepend=0.0, append=1.0)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -174,7 +176,7 @@ class QuantileForecastsQuestion(TableQuestion):
         return (0,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the numbers of the result by name, each with its function of the tables and its range.
+        """Return the statistics of the result by name, each with its function of the tables and its range.
 
         They are the shares below each quantile, coverage of central intervals, and pinball losses.
         """
@@ -331,7 +333,7 @@ class PredictedObservedQuestion(TableQuestion):
         return (2,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the numbers of the result by name, each with its function of the table and its range.
+        """Return the statistics of the result by name, each with its function of the table and its range.
 
         They are the mean outcome in each bin, and the mean, absolute and squared error of all records.
         """

@@ -333,7 +333,9 @@ class ModelComparisonQuestion(TableQuestion):
         ]
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of the tables: classes, and cells of the scores that are counted together."""
+        """Return the shape of each counted table: two classes, by the cells of one score or of two scores counted
+        together.
+        """
         cells = coarsen_grid(self.grid, self.cells).cells
         return tuple((2, *(cells for _ in group)) for group in self.members())
 
@@ -400,7 +402,8 @@ def choose_design(
     number.
 
     Args:
-        question: The question; `cells` and `releases` are kept if it fixes them.
+        question: The question; `cells` and `releases` (one table for each model or for each pair) are kept if it fixes
+            them.
         setting: Loss and adjacency; a private number of records is taken as `Tuning.usual_records`.
         tuning: Constants of the forecast.
     """

@@ -359,14 +359,15 @@ def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
 
 
 def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:
-    """Return the question with the releases and cells that have the smallest forecast error, from public facts alone.
+    """Return the question with the number of tables and of cells that have the smallest forecast error.
 
-    The noise of a difference of areas grows with the number of cells of one table of both scores. It grows with the
-    root of that number for two tables of one score each, whose noise has half of the loss. If both scores are counted
-    together, the covariance of their sampling errors is known, which makes intervals for the population narrower.
+    Only public facts are used. The noise of a difference of areas grows with the number of cells of one table of both
+    scores. It grows with the root of that number for two tables of one score each, whose noise has half of the loss. If
+    both scores are counted together, the covariance of their sampling errors is known, which makes intervals for the
+    population narrower.
 
     Args:
-        question: The question, whose number of cells or design may be open.
+        question: The question, whose number of cells or of tables may be open.
         setting: Loss and adjacency of the question.
     """
     if question.cells is not None:
@@ -452,7 +453,7 @@ def _compute_net_benefit(cells: FloatArray, side: int, *, threshold: float, firs
         cells: Counts of both classes by cell of the score, (..., 2, cells).
         side: Index of the model.
         threshold: Threshold probability.
-        firsts: Lower edges of the cells of each model.
+        firsts: Lower edges of the cells of each model's score.
     """
     starts = firsts[side]
     index = int(np.searchsorted(starts, threshold - 1e-12)) if len(starts) else 0

@@ -311,7 +311,9 @@ class PairwiseScorerQuestion(TableQuestion):
         return (0,) * len(self.shapes())
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the area under the ROC curve over pairs of records of one fold, under the name auc."""
+        """Return the only statistic of the result, ``auc``: the area under the ROC curve over pairs of records of one
+        fold.
+        """
         return {"auc": Statistic(_compute_held_out_auc, null_value=0.5)}
 
     def steps(self, setting: Setting) -> Needs[Any]:

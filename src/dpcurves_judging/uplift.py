@@ -247,7 +247,7 @@ class UpliftQuestion(TableQuestion):
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the numbers of the result by name, each with its function of the table and its range.
+        """Return the statistics of the result by name, each with its function of the table and its range.
 
         They are the areas under the uplift and Qini curves, and the effect of the treatment on all records.
         """

@@ -846,12 +846,14 @@ def _compute_same_interval_probability(starts: range | tuple[int, ...], cells: i
 
 
 def _divide_shares(cell_shares: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:
-    """Divide shares in proportion to counts, if any is positive; else equally among the parts of an interval.
+    """Divide the share of each interval among its subintervals on the next level, in proportion to their counts.
+
+    If none of the counts of an interval is positive, its subintervals get equal shares.
 
     Args:
         cell_shares: Shares of the intervals that are divided.
-        counts: Unbiased counts of all parts, in order.
-        first: Index of the first part of each interval.
+        counts: Unbiased counts of all subintervals, in order.
+        first: Index of the first subinterval of each interval.
     """
     positive = np.maximum(counts, 0.0)
     cells_per_interval = np.diff(np.append(first, len(counts)))

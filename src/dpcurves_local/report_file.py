@@ -228,7 +228,7 @@ class ReportFormat:
 
     @classmethod
     def from_header(cls, data: bytes | memoryview) -> ReportFormat | None:
-        """Parse the header at the beginning of a file. Returns None if it is not a header.
+        """Return the format of reports that the header of a file states; None if the file does not begin with a header.
 
         Args:
             data: The file, or at least its first 24 bytes.

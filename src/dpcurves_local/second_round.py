@@ -724,7 +724,7 @@ class AreaProtocol:
 def compare_area_protocols(
     grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int
 ) -> tuple[AreaProtocol, ...]:
-    """Return the protocols for an area, in order of increasing forecast error.
+    """Return the ways to estimate the area under a ROC curve in the local model, in order of increasing forecast error.
 
     Forecasts are of tasks whose `target` is ``CountUse.AREA``.
 

@@ -360,7 +360,9 @@ class Local:
         return (Person,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Plan on a public grid: a person reports once, so adaptive refinement is not possible.
+        """Return the strategy that answers a workload by one report of each person, on a public grid.
+
+        A person reports once, so later queries cannot depend on earlier answers (no adaptive refinement).
 
         Args:
             workload: The counts that will be read.

@@ -653,12 +653,15 @@ def create_app(board: MessageBoard) -> Starlette:
     planners = ThreadPoolExecutor(1, "planning")  # its own thread: sites that post and poll wait for no plan
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
-        """Return the number of the sender in the task.
+        """Return which site or analyst of the task sent a request, by its bearer token.
 
         Args:
             task: Hash of the task in the path.
             request: Request with a bearer token.
             role: Owner (a site) or analyst.
+
+        Returns:
+            Number of the sender among the members of this role.
 
         Raises:
             ProtocolError: another task is named (status 404), or no member of the task has the token.

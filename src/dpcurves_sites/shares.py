@@ -46,7 +46,8 @@ INTEGERS_AT_ONCE = 2**14
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Draw independent integers, each the difference of two Polya variables of ratio ``exp(-1 / scale)``.
+    """Draw one site's shares of discrete Laplace noise: differences of two Polya variables of ratio ``exp(-1 /
+    scale)``.
 
     A Polya variable of shape a and ratio r is k with probability ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! *
     r**k``. With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of

@@ -81,7 +81,7 @@ class Member:
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """Load the public facts of a site.
+        """Return a site's name, public key and public number of units from its file ``site.json``.
 
         Args:
             file: A file that `create` wrote.

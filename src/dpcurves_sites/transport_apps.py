@@ -170,8 +170,7 @@ class SocketTransport:
             return b"" if self._answer else self._batch
 
     def _accept_connections(self) -> None:
-        """Accept connections of the app that transports messages, each in its own thread, until the socket is closed.
-        """
+        """Accept connections of the app that transports messages, each in its own thread, until the socket closes."""
         while True:
             try:
                 connection, _ = self._server.accept()
@@ -313,7 +312,7 @@ def write_transport(options: TransportOptions) -> None:
 
 
 def write_flower_app(options: TransportOptions, folder: Path) -> str:
-    """Write an app for Flower, its settings and a start script.
+    """Write an app for Flower that transports the messages of a federation, with its settings and a start script.
 
     Args:
         options: Path of the task document, and address of Flower's SuperLink.
@@ -334,7 +333,7 @@ def write_flower_app(options: TransportOptions, folder: Path) -> str:
 
 
 def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
-    """Write a job for NVFlare.
+    """Write a job for NVFlare that transports the messages of a federation.
 
     Args:
         options: Path of the task document.

@@ -249,10 +249,10 @@ class SecureSum:
         return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Choose the strategy of a workload: adaptive rounds if they reduce the error and are linear.
+        """Return the strategy that answers a workload by secure sums: adaptive rounds if they reduce the error.
 
-        Private cuts and comparisons are not linear: groups are cut after a pilot query instead, and contribution bounds
-        follow noisy counts at powers of two.
+        Queries must be linear in the records. Private cuts and comparisons are not linear: groups are cut after a pilot
+        query instead, and contribution bounds follow noisy counts at powers of two.
 
         Args:
             workload: The counts that will be read.

@@ -331,10 +331,10 @@ class PrunedCounts(TimeStepDistribution):
         return frontier
 
     def sum_nodes(self, values: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-        """Return the counts of all nodes of the hierarchy, as sums of the counted nodes below them.
+        """Return the noisy counts of all nodes of the hierarchy, as sums of the counted nodes below them.
 
         Args:
-            values: Released values of a step: which groups are divided, then noisy counts.
+            values: Released values of a step: which aggregations are divided, then noisy counts.
 
         Returns:
             Counts and noise variances, (nodes,) each; 0 for pruned nodes.
@@ -462,7 +462,7 @@ class BufferedPrefixes(PrefixDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released values per step: one per key."""
+        """Number of released integers per step: a weighted sum for each count (key)."""
         return self.keys
 
     @property
@@ -1258,13 +1258,13 @@ class RunningTotalEstimator:
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
 
     def defer_variance(self, width: int | None) -> Callable[[], float]:
-        """Return a function that computes `variance` after this step, also when later steps were estimated.
+        """Return a function that computes the noise variance after this step when it is needed, even after later steps.
 
         Args:
             width: Width of a window in steps; None: the running total.
 
         Returns:
-            Function without arguments that returns the noise variance.
+            Function without arguments that returns the noise variance, as `variance` does now.
         """
         if isinstance(self._distribution, PrefixDistribution):
             distribution = self._distribution

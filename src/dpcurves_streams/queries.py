@@ -74,7 +74,7 @@ class Forest:
 
     @classmethod
     def from_sets(cls, sets: Mapping[str, Iterable[str]]) -> Self:
-        """Return the forest of some aggregations.
+        """Return the hierarchy of states that named, nested or disjoint sets of states form.
 
         Args:
             sets: For each aggregation, the names of the states in it, by the aggregation's name. States are numbered in
@@ -91,7 +91,8 @@ class Forest:
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
-        """Parse nested JSON objects: each name maps to a list of its states, or to an object of the aggregations in it.
+        """Return the hierarchy of states in nested JSON objects: each name maps to a list of its states, or to an
+        object of the aggregations in it.
 
         Args:
             stored: The outermost object, as ``json.loads`` returns it; at most 64 levels.
@@ -137,7 +138,7 @@ class Forest:
         return max(self.depths) + 1
 
     def count_nodes(self, state_counts: Sequence[int]) -> list[int]:
-        """Add up the counts of states along the forest.
+        """Return the counts of all aggregations and states, from the counts of the states.
 
         Args:
             state_counts: Count of each state, in the order of `states`.

@@ -205,10 +205,10 @@ class ScoredRiskTables:
         has_only_exits: bool,
         tuning: Tuning = TUNING,
     ) -> ScoredRiskTables:
-        """Return the comparison of released tables of one cause, with their simulated noise.
+        """Return released risk tables of two groups, with their simulated noise, prepared to estimate the hazard ratio.
 
         Args:
-            tables: Released risk table of each group.
+            tables: Released risk table of each group, for one cause.
             noises: Simulated noise of each table.
             generator: Random numbers of the sampling errors.
             tied: If True, all times of a cell are equal.
@@ -408,8 +408,9 @@ class ScoredRiskTables:
 
     @cached_property
     def log_ratio(self) -> float:
-        """The estimate: the ratio at which the weighted score equals the median of its noise; infinite if there is
-        none."""
+        """Estimated log hazard ratio: where the weighted score equals the median of its noise; infinite if that is
+        nowhere.
+        """
 
         def excess_score(log_ratio: float) -> float:
             """Return the weighted released score minus the median of its simulated noise, at this ratio.

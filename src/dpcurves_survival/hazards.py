@@ -167,7 +167,7 @@ class _PosteriorFit(NamedTuple):
 def estimate_shrunken_hazards(
     events: NoisyCounts, censored: NoisyCounts, records: NoisyCounts, generator: np.random.Generator
 ) -> HazardPosterior | None:
-    """Return weighted posterior draws of the hazard in each cell, or None if no prior fits the counts.
+    """Return hazards shrunk by empirical Bayes, as weighted posterior draws; None if no prior fits the noisy counts.
 
     Noise can produce counts that no hazards explain.
 
@@ -329,7 +329,8 @@ class _CountModel(NamedTuple):
         )
 
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
-        """Return the expected counts, shape (..., 2 * blocks + 1).
+        """Return the counts of events, of censoring and of records at the end that hazards predict, (..., 2 * blocks +
+        1).
 
         Args:
             logs: Log hazards of events, then of censoring, then the log of the relative number of records, along the
@@ -344,11 +345,11 @@ class _CountModel(NamedTuple):
         return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), remaining[..., -1:]], axis=-1)
 
     def _expect_counts_and_slopes(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return expected counts, and their derivatives by the log hazards and by the log number of records.
+        """Return the counts that hazards predict, and their derivatives, for Newton steps to the most likely hazards.
 
         Args:
-            logs: Log hazards of events, then of censoring, by block, relative to the start; last the log of the number
-                of records.
+            logs: Log hazards of events, then of censoring, by block; last the log of the number of records, relative to
+                the released one.
 
         Returns:
             Expected counts, (2 * blocks + 1,), and their derivatives by each of `logs`, a square matrix.

@@ -351,7 +351,10 @@ class _Comparison:
         return cls(released, noise, censored, censored_noise, np.stack(known), np.stack(inner))
 
     def add_noise(self) -> GroupCounts:
-        """Return the released counts plus the simulated noise, (draws, groups, cells); equal at each call."""
+        """Return the released counts with noise added a second time, to simulate the test: (draws, groups, cells).
+
+        The noise is the same at each call.
+        """
         return GroupCounts(*(counts + noise for counts, noise in zip(self.released, self.noise, strict=True)))
 
     def estimate_bias(self, covariance: FloatArray, rho: float, tuning: Tuning) -> float:

@@ -405,13 +405,13 @@ def survival_band(orders: TieOrders, known: BoolArray, level: float) -> tuple[Fl
 
 
 def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int, int]:
-    """Return the first and last cell that may be the first with survival of at most one half, at confidence `level`.
+    """Return the first and the last cell in which the median survival time may lie, at confidence `level`.
 
-    The first is the first cell where survival may be at most one half, the last is the last before which it may be
-    more, each tested separately at half the error probability (Brookmeyer and Crowley 1982), under the least favourable
-    order inside cells. That is enough: the interval starts beyond the median only if survival seems too high at the
-    median itself, and ends before it only if survival seems too low just before it. If no cell meets this, the number
-    of cells is returned.
+    The median lies in the first cell at whose end at most one half survive. The first returned cell is the first where
+    survival may be at most one half, the last is the last before which it may be more, each tested separately at half
+    the error probability (Brookmeyer and Crowley 1982), under the least favourable order inside cells. That is enough:
+    the interval starts beyond the median only if survival seems too high at the median itself, and ends before it only
+    if survival seems too low just before it. If no cell meets this, the number of cells is returned.
 
     Args:
         orders: Survival and errors of both orders.

@@ -133,12 +133,12 @@ class GroupDraws(NamedTuple):
 
 
 def risk_table_from_events(event_table: EventTable, *, tied: bool) -> inference.RiskTable:
-    """Return the risk table of one cause. If `tied`, as for declared values, events precede censoring, so the fewest
-    at risk equal the number at risk.
+    """Return the table of events and numbers at risk of a survival curve as a risk table with one cause.
 
     Args:
         event_table: Events, numbers at risk and censored records of each cell.
-        tied: Whether all times of a cell are equal.
+        tied: Whether all times of a cell are equal, as for declared values. Events then precede censoring, so the
+            fewest at risk equal the number at risk.
     """
     events = event_table.at_risk.events[..., None, :]
     records = event_table.at_risk.records
@@ -155,7 +155,7 @@ class RiskTableReader(NamedTuple):
     read_curves: Callable[[Any], inference.Curves]
 
     def sample_group(self, result: Any, group_index: int, *, population: bool) -> GroupDraws:
-        """Return simulated draws of one group. They are computed once for each result.
+        """Return simulated true risk tables of one group that its release allows, with bounding curves; computed once.
 
         Args:
             result: Released result of the group.
@@ -247,7 +247,7 @@ def estimate_statistic(
         groups: One result, or two.
         statistic: Function from `Curves` to numbers, (...).
         scale: Label of the axis on which the estimate is drawn.
-        reader: How results of this kind are read.
+        reader: Functions that return the risk table, its noise and the curves of a result of this type.
         maximum: Largest possible value in one group.
     """
 

@@ -952,11 +952,13 @@ class IntervalCensoredSurvival(IntervalResult):
         return np.stack([np.fmin(ends[:, 0], self.y), np.fmax(ends[:, 1], self.y)], axis=1)
 
     def _simulate_turnbull(self, *, population: bool, round_down: bool) -> SimulatedTurnbull:
-        """Return survival and simulated errors for times rounded down or up to edges, for these records or for the
-        population; computed once.
+        """Return the Turnbull estimate of survival with its simulated errors, for examination times rounded to edges of
+        cells.
+
+        The result is computed once.
 
         Args:
-            population: Whether sampling errors are simulated as well.
+            population: Whether sampling errors are simulated as well, for the population.
             round_down: Whether times are rounded down to edges, not up.
         """
 

@@ -198,10 +198,10 @@ class _OctetTable(NamedTuple):
     upper_ends: NDArray[np.uint64]
 
     def sample_undecided(self, words: Words, randomness: Randomness) -> Octets:
-        """Draw the bytes for words whose 16 bits do not decide, by further random bits.
+        """Draw the bytes of Bernoulli draws for random words whose 16 bits do not decide, by further random bits.
 
         Args:
-            words: The words.
+            words: The random words of 16 bits.
             randomness: Source of the random bits.
 
         Returns:

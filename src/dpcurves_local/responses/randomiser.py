@@ -839,13 +839,13 @@ class SubsetSelection(BitVectorRandomiser):
         return rows.view(np.uint8)[:, : self.octets]
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows with exactly d set bits.
+        """Return which received reports have exactly d set bits, as every report of subset selection has.
 
         Args:
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Array of shape ``(rows,)``.
+            Mask, ``(rows,)``.
         """
         return np.asarray(count_set_bits(received) == self.size, dtype=np.bool_)
 

@@ -530,7 +530,10 @@ class TupleTable:
         return self._engine
 
     def _place_tuples(self, engine: DuckConnection) -> None:
-        """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB.
+        """SECRET: store, in a temporary table of DuckDB, how each tuple is counted within the cap on tuples per user.
+
+        Columns are its time step, its slot (cell, or reason why it is not counted), and its rank among its user's
+        tuples.
 
         Args:
             engine: DuckDB connection in which the table is created.
@@ -582,12 +585,12 @@ def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
 
 
 def _slot_query(placed_query: str, time_steps: int, cells: int) -> str:
-    """Return SQL for the step and the slot of each tuple: its cell, or its first reason of `UncountedReason`.
+    """Return SQL for the step of each tuple, and for its cell or the reason why it is not counted (its slot).
 
     Args:
         placed_query: SQL of tuples with `time_step` and `place`, the cell; NULL where they are unknown.
         time_steps: Number of steps of the stream.
-        cells: Number of cells; reasons are numbered after them.
+        cells: Number of cells; reasons of `UncountedReason` are numbered after them.
     """
     outside = f"time_step NOT BETWEEN 1 AND {time_steps}"
     slot_of = {reason: cells + index for reason, index in PLACE_OF.items()}

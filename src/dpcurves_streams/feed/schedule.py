@@ -393,26 +393,26 @@ def _as_number(value: Any) -> float | None:
 
 
 def _slots_by_text(axis: Axis | Categories) -> dict[str, int]:
-    """Return the slot of each category that is a text; empty for a grid.
+    """Return the index of each declared category that is a text, to look up the state of a tuple; empty for a grid.
 
     Args:
-        axis: Axis of a state.
+        axis: Declared states.
 
     Returns:
-        Slot from 0 by category.
+        Index from 0 by category.
     """
     values = axis.values if isinstance(axis, Categories) else ()
     return {value: slot for slot, value in enumerate(values) if isinstance(value, str)}
 
 
 def _slots_by_number(axis: Axis | Categories) -> dict[float, int]:
-    """Return the slot of each category that is a number; empty for a grid.
+    """Return the index of each declared category that is a number, to look up the state of a tuple; empty for a grid.
 
     Args:
-        axis: Axis of a state.
+        axis: Declared states.
 
     Returns:
-        Slot from 0 by category; numbers are compared as floating-point numbers.
+        Index from 0 by category; numbers are compared as floating-point numbers.
     """
     values = axis.values if isinstance(axis, Categories) else ()
     return {float(value): slot for slot, value in enumerate(values) if not isinstance(value, str)}

@@ -483,7 +483,9 @@ class StreamSpec:
 
     @property
     def reasons(self) -> tuple[UncountedReason, ...]:
-        """The reasons for not counting a tuple whose numbers are released, in the order of `Window.uncounted`."""
+        """Reasons for not counting a tuple of which the numbers of tuples are released, in the order of
+        `Window.uncounted`.
+        """
         return released_reasons(self.fields.user is not None)
 
     @property

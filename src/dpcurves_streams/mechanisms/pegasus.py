@@ -244,7 +244,9 @@ class GroupingState:
         return np.stack((keys, values, plain[keys, values]), axis=1)
 
     def require_not_superseded(self) -> None:
-        """Require that the shared trees still belong to this state: at most one step was taken after it.
+        """Check that this state can still be used: at most one step was taken after it.
+
+        Successive states share Fenwick trees, which later steps change.
 
         Raises:
             ValueError: Two steps were taken after this state.
@@ -293,7 +295,9 @@ class Pegasus(QueryMechanism):
     refusal_template = "{called} are not what {kind} asks"
 
     def _plan(self, query: GroupedTimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy counts and group decisions, from public facts alone.
+        """Return a plan of noisy counts, and of private decisions by which steps with similar counts are grouped.
+
+        Only public facts are used.
 
         Args:
             query: The counts of each time step, and the Grouper's budget fraction.

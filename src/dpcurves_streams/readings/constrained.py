@@ -76,10 +76,10 @@ class MonotoneTotals:
         self._time_step = 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """Return the totals to show after the next step. Steps are passed in order.
+        """Return running totals to show after the next step: integers that add up along the tree and never fall.
 
         Args:
-            totals: Unbiased noisy totals, (nodes,).
+            totals: Unbiased noisy totals of the step, (nodes,); steps are passed in order.
             deviations: Standard deviations of their noise, (nodes,).
 
         Returns:
