@@ -32,7 +32,7 @@ from dpcurves.records.engines.derived_columns import DerivedSchema
 from dpcurves.records.source import DATE, Column, ColumnKind, find_column
 from dpcurves.records.value_names import ValueType as StoredType
 
-from .postgres_sql import APART, DECIMAL_BOUNDS, MOMENT, MOMENT_IN_ZONE, Table, double_literal
+from .postgres_sql import APART, DECIMAL_BOUNDS, TIMESTAMP, TIMESTAMP_IN_ZONE, Table, double_literal
 
 SQL_TYPES = MappingProxyType({
     ValueType.NUMBER: "float8", ValueType.DATE: "float8", ValueType.TEXT: "text", ValueType.TRUTH: "boolean",
@@ -182,7 +182,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
     ),
 })  # fmt: skip
 """SQL of functions; `{0}`, `{1}` and `{2}` are names or literals."""
-_IN_UTC = MappingProxyType({MOMENT: "{0}", MOMENT_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
+_IN_UTC = MappingProxyType({TIMESTAMP: "{0}", TIMESTAMP_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
 # By whole days, because seconds as a double would lose microseconds before PostgreSQL 14. Up to day 106,751,990 since
 # 1970, microseconds fit 64 bits, also at the end of the day.
 _MICROSECONDS = (

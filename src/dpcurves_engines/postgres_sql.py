@@ -56,9 +56,9 @@ TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
 ENUM = "e"
 DATE = 1082
 """Type number (oid) of date."""
-MOMENT = 1114
+TIMESTAMP = 1114
 """Type number (oid) of timestamp without time zone."""
-MOMENT_IN_ZONE = 1184
+TIMESTAMP_IN_ZONE = 1184
 """Type number (oid) of timestamp with time zone."""
 _SECONDS = "date_part('epoch', {0})"
 _SIGNED = "CASE WHEN {0} > '2000-01-01' THEN 'Infinity' ELSE '-Infinity' END::float8"
@@ -66,11 +66,11 @@ ELAPSED = {
     DATE: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
     f"THEN ({_SIGNED}) END",
     1083: _SECONDS,  # time
-    MOMENT: _SECONDS, MOMENT_IN_ZONE: _SECONDS,
+    TIMESTAMP: _SECONDS, TIMESTAMP_IN_ZONE: _SECONDS,
 }  # fmt: skip
 """SQL of days or seconds since 1970, or since midnight; infinite for infinite dates."""
 
-TIME_UNITS = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
+TIME_UNITS = {DATE: "date", TIMESTAMP: "moment", TIMESTAMP_IN_ZONE: "moment"}
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""

@@ -436,7 +436,7 @@ class ReportMemo:
                 yield store
         except sqlite3.Error:
             raise InvalidArgument(
-                "kept",
+                "memo",
                 "the file of reports is locked, damaged or of another format; end other programs that "
                 "use it, or restore it from a copy",
             ) from None

@@ -202,7 +202,7 @@ def _parse_batch_number(answer: bytes) -> int:
     """
     number, status, remaining, _ = unpack_parts(answer)
     if not status.isdigit() or not remaining.isdigit():
-        raise ValueError("it has no status")
+        raise ValueError("the coordinator's answer has no status")
     return int(number)
 
 
