@@ -258,7 +258,7 @@ class PostgresTable(EngineTable):
         return "PostgreSQL" if self.ranking == THERE else "PostgreSQL, ranked here"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect, begin the snapshot, read the schema, and return the engine.
+        """Connect to the server, begin a snapshot of the table, and return the engine that counts it.
 
         Args:
             unit: The unit of privacy and its contribution bound.
@@ -449,8 +449,8 @@ class CheckablePostgres:
         self.name = link.name
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """Return the slot (cell, or count of values outside) that the server gives each public value; `grid.slots` if
-        missing.
+        """Return the index of the count (slot: a cell, or the values outside) to which the server adds each public
+        value; `grid.slots` if it is missing.
 
         Args:
             grid: Grid of the slots.
@@ -747,7 +747,8 @@ class PostgresEngine(CheckablePostgres):
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
-        """SENSITIVE: return the exact sum per cell of an SQL expression of the offset `amount`, followed by 0.
+        """SENSITIVE: return for each cell the exact sum, over its rows, of an SQL expression of `amount`, the offset of
+        a number from the middle of its cell. A 0 follows.
 
         Args:
             bound: Axes of the query; the last one has the numbers that are summed.
@@ -891,11 +892,14 @@ class PostgresEngine(CheckablePostgres):
         return {int(rows): int(units) for rows, units in sized_rows}
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact numbers of units by number of rows (in classes of 1, 2, 3 to 4, 5 to 8, ...) and
-        cell.
+        """SENSITIVE: return the exact number of units by number of rows and by cell of an axis, from which the
+        contribution bound can be chosen.
+
+        Numbers of rows are in classes of 1, 2, 3 to 4, 5 to 8, and so on.
 
         Args:
-            bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
+            bound: The axis, bound to its column. A unit counts in the cell of one of its rows, the first in the secret
+                ranking.
             doublings: Number of size classes beyond the first.
         """
         statement = Statement()

@@ -568,7 +568,8 @@ class SparkEngine(CheckableSpark):
         return self._sum_amounts(bound, half, squared=True)
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets, or of centred squares, per cell, followed by 0.
+        """SENSITIVE: return for each cell the exact sum, over its rows, of the offsets of numbers from the middle of
+        the cell, or of their squares. A 0 follows.
 
         Args:
             bound: Axes of the query; the last one has the numbers that are summed.
@@ -715,11 +716,14 @@ class SparkEngine(CheckableSpark):
         return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact numbers of units by number of rows (in classes of 1, 2, 3 to 4, 5 to 8, ...) and
-        cell.
+        """SENSITIVE: return the exact number of units by number of rows and by cell of an axis, from which the
+        contribution bound can be chosen.
+
+        Numbers of rows are in classes of 1, 2, 3 to 4, 5 to 8, and so on.
 
         Args:
-            bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
+            bound: The axis, bound to its column. A unit counts in the cell of one of its rows, the first in the secret
+                ranking.
             doublings: Number of size classes beyond the first.
 
         Raises:

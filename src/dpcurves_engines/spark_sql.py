@@ -267,7 +267,8 @@ def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
 
 
 def value_sql(bound: BoundAxis) -> str:
-    """Return SQL of the number on an axis, or of a category's slot, as a double; NULL or NaN if missing.
+    """Return SQL of the number on an axis, or of the index of a category (slot), as a double; NULL or NaN if it is
+    missing.
 
     Args:
         bound: Axis, and its column of the schema.

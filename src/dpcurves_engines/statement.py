@@ -517,7 +517,7 @@ class _StatementReader:
         self.read = list[str]()
 
     def read_statement(self) -> SqlQuestion:
-        """Return the parsed statement.
+        """Return the question of the SQL statement, with its groups and its condition.
 
         Raises:
             InvalidArgument: the statement is not of the supported form, or a word of it was not interpreted.
@@ -675,7 +675,8 @@ class _StatementReader:
     def _read_arguments(
         self, name: str, function: SqlFunction, values: list[Any], options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the fields of the question that arguments by position state: grid, bounds, probabilities and others.
+        """Return the fields of the question that the arguments of an SQL function call state: grid, bounds,
+        probabilities and others.
 
         Args:
             name: Name of the function, for the message.

@@ -65,7 +65,7 @@ class ModelPairOptions(options.QuestionOptions):
     model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question by name, with an empty tuple for no thresholds.
+        """Return the fields of a model pair's question by name; `thresholds` is an empty tuple if none was typed.
 
         Args:
             defaults: Default values of the question's fields.

@@ -126,7 +126,9 @@ class Folds(Predictor):
 
 
 def _mix_bits(state: Any) -> Any:
-    """Return 64-bit states after one step of SplitMix64. Sums and products wrap modulo 2**64.
+    """Return 64-bit hash states after one more step of SplitMix64, by which records are assigned to folds.
+
+    Sums and products wrap modulo 2**64.
 
     Args:
         state: 64-bit unsigned integers, of any shape.

@@ -250,7 +250,7 @@ class MulticlassQuestion(TableQuestion):
 
 
 def _split_against_rest(table: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of all other classes, and of the class with this index, shape (..., cells) each.
+    """Return the counts by cell of a score, of all other classes together and of one class, shape (..., cells) each.
 
     Args:
         table: Counts by class and cell of a score, shape (..., classes, cells).

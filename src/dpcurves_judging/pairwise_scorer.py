@@ -449,7 +449,7 @@ class PairwiseScorerQuestion(TableQuestion):
 
 
 def _list_pairs(features: int) -> Any:
-    """Return an iterator over pairs (i, j) of feature indices with i at most j.
+    """Return an iterator over the pairs of features whose products are summed, as indices (i, j) with i at most j.
 
     Args:
         features: Number of features.

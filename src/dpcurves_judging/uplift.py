@@ -392,7 +392,8 @@ def _make_best_uplift(totals: FloatArray) -> FloatArray:
 
 
 def _arrange_cells(totals: FloatArray, order: Sequence[Sequence[tuple[int, int]]]) -> FloatArray:
-    """Return totals of groups as cells of increasing scores, shape (..., 2, 2, len(order)).
+    """Return counts by treatment, outcome and cell for scores that order the groups of records as `order` says, as the
+    perfect order does, shape (..., 2, 2, len(order)).
 
     Args:
         totals: Counts by treatment and outcome, shape (..., 2, 2).

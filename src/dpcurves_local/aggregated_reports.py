@@ -489,7 +489,8 @@ class AggregatedReports(NoisySums):
 
     @property
     def nested_distribution(self) -> IntervalSums:
-        """Distribution of the debiased counts of all people: interval sums, as if noises were independent and Gaussian.
+        """Distribution that approximates the debiased counts of all people: sums of intervals of several levels, with
+        noise taken as independent and Gaussian.
 
         The variances hold for equally frequent intervals and values that are never missing. They are dominated by false
         support, which does not depend on frequencies.
@@ -817,7 +818,7 @@ class AggregatedReports(NoisySums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse the distribution of a stored release.
+        """Return the distribution of reports that `to_json` stored with a release.
 
         Args:
             stored: The fields that were stored.

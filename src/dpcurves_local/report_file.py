@@ -268,7 +268,8 @@ class ReportFormat:
         return self.header_prefix + encode_count(len(names)) + self._append_checksums(names, messages).tobytes()
 
     def encode_reports_singly(self, names: Octets, messages: Octets) -> bytes:
-        """Return the records of many people, each with its own header.
+        """Return the records of many people, each with its own header, so that a server can append them to its file one
+        by one.
 
         Args:
             names: Pseudonyms, (people, 8) bytes.

@@ -327,7 +327,9 @@ class Task(Document):
 
     @cached_property
     def _public_coins(self) -> PublicCoinResponses | None:
-        """The responses with public coins; None if devices draw their own."""
+        """The randomised responses whose level and index follow from the pseudonym (public coins); None if devices draw
+        them.
+        """
         return PublicCoinResponses(self.plan) if self.coins is Coins.PUBLIC else None
 
     @property

@@ -160,7 +160,7 @@ def build_randomisers(distribution: AggregatedReports, epsilon: Fraction) -> tup
 
 
 def find_randomisers(distribution: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level under this loss of a person.
+    """Return the randomiser by which people report about each level, under this loss of a person.
 
     Args:
         distribution: Distribution of the reports, with its levels of intervals.

@@ -171,7 +171,7 @@ class DirectConnection:
     def execute(
         self, statement: Any, parameters: dict[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> _DirectResult:
-        """Execute a statement of SQLAlchemy.
+        """Execute a statement of SQLAlchemy on the simulated database, and return its result.
 
         Args:
             statement: The statement.
@@ -241,7 +241,7 @@ class _DirectResult:
         return _Values([dict(zip(names, row, strict=True)) for row in self._rows])
 
     def scalars(self) -> _Values:
-        """Return the values of the first column, in the order of the rows."""
+        """Return the values of the result's first column, in the order of the rows."""
         return _Values([row[0] for row in self._rows])
 
 
@@ -255,11 +255,11 @@ class _Values:
         return iter(self._values)
 
     def all(self) -> list[Any]:
-        """Return all rows."""
+        """Return the values of all rows of a result."""
         return self._values
 
     def first(self) -> Any:
-        """Return the first row; None if there is none."""
+        """Return the value of the first row of a result; None if there is no row."""
         return self._values[0] if self._values else None
 
 

@@ -260,8 +260,9 @@ class SimulatedDisk:
             del self._writers[file[1]]
 
     def commit(self, connection: Any, commit: Callable[[Any], None]) -> None:
-        """Commit a transaction of a database; one that writes has an event of the simulation before and after it, at
-        which faults may happen.
+        """Commit a transaction of a database on the simulated disk.
+
+        A transaction that writes has an event of the simulation before and after it, at which faults may happen.
 
         Args:
             connection: Connection of the database.

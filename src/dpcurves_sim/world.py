@@ -543,7 +543,7 @@ class World:
         self.trace.append(Event(self.event, self.now, name, text))
 
     def check(self) -> None:
-        """Check all invariants.
+        """Check that all invariants of the scenario hold in the present state.
 
         Raises:
             Violation: one of them does not hold.

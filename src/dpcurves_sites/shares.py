@@ -181,7 +181,9 @@ def _build_poisson_table(mean: Fraction) -> InversionTable:
 
 
 def _add_points(noise: NDArray[np.int64], distribution: PolyaBlocks, randomness: Randomness) -> None:
-    """SECRET: draw the points of both signs of each integer, and add the accepted ones to `noise` in place.
+    """SECRET: add random points to integers in place, so that each becomes a difference of two Polya draws.
+
+    The noise is a sum of points of both signs. Points are proposed block by block, and some are accepted.
 
     Args:
         noise: Integers to which the points are added, shape (size,).

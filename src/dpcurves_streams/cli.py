@@ -73,7 +73,7 @@ class TupleOptions:
     delimiter: str = option("SIGN", "Separator of CSV fields.", ",")
 
     def open_source(self) -> Any:
-        """Return the source of tuples.
+        """Return the source of tuples that the options name: a file, standard input or a Redis stream.
 
         Raises:
             Misuse: no source was given, or the options of its format do not apply.

@@ -90,7 +90,7 @@ class Estimator(Protocol):
     """Interface of estimators of running totals, updated step by step."""
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the running totals after the released values of the next step, (keys,).
+        """Return the estimated running totals after the released values of the next step, (keys,).
 
         Args:
             values: Released values of the step, in the order of the distribution.
@@ -116,7 +116,9 @@ class PrefixDistribution(TimeStepDistribution):
 
     @abstractmethod
     def estimator(self) -> Estimator:
-        """Return the estimator of totals, starting at the first step."""
+        """Return a new estimator of the running totals (prefixes), which takes the released values from the first step
+        on.
+        """
 
     @abstractmethod
     def variance(self, time_step: int, window: int | None = None) -> float:
@@ -374,8 +376,8 @@ class CountsAndUncountedTotals(TimeStepDistribution):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: counts, totals by reason, and the total of users beyond the cap, if there
-        is one.
+        """Number of released values per step: counts, running totals of uncounted tuples by reason, and the total of
+        users beyond the cap, if there is one.
         """
         size_beyond_cap = 0 if self.users_beyond_cap is None else self.users_beyond_cap.size
         return self.size_of_counts + self.uncounted.size + size_beyond_cap
@@ -800,7 +802,7 @@ class PIdentityPrefixes(PrefixDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released values per step: one running total per key."""
+        """Number of released values per step: a running total for each key (counted state)."""
         return self.keys
 
     @property
@@ -1057,7 +1059,7 @@ class TreeCounts(PrefixDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released values per step: one running total per key."""
+        """Number of released values per step: a running total for each key (counted state)."""
         return self.keys
 
     @property

@@ -294,7 +294,7 @@ class HierarchyQuery(TimeStepQuery):
 
     @classmethod
     def from_forest(cls, column: str, forest: Forest, time_steps: int | None = None) -> HierarchyQuery:
-        """Return the query of a forest whose states are the values of a column.
+        """Return the query that counts the values of a column and their aggregations at each time step.
 
         Args:
             column: Name of the column.
@@ -353,7 +353,7 @@ TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not Unco
 
 
 def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
-    """Return the reasons for not counting a tuple whose numbers a stream releases, in order.
+    """Return the reasons for not counting a tuple, of those whose running totals a stream releases, in order.
 
     Args:
         is_capped: Whether the used tuples of a user in a step are capped. Then `BEYOND_CAP` is released too, as the

@@ -348,7 +348,8 @@ class ScoredRiskTables:
         return self._sum_blocks(events[0] - events.sum(axis=0) * first_group_fraction(log_ratio, at_risk))
 
     def simulate_errors(self, log_ratio: float, expected: FloatArray | None = None) -> ScoreErrors:
-        """Return the errors of the block scores by noise, by sampling, and by a ratio that changes over time.
+        """Return simulated errors of the score of each block of cells: by noise, by sampling, and by a ratio that
+        changes over time.
 
         Args:
             log_ratio: Assumed true log ratio.
@@ -458,7 +459,8 @@ class ScoredRiskTables:
         return lower, upper
 
     def _endpoint_level(self, level: float, *, population: bool) -> float:
-        """Return the confidence level of each endpoint, adjusted for unknown orders inside cells.
+        """Return the level at which each endpoint of the interval is computed, adjusted for unknown orders inside
+        cells.
 
         Args:
             level: Confidence level of the interval, between 0 and 1.

@@ -329,8 +329,8 @@ class _CountModel(NamedTuple):
         )
 
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
-        """Return the counts of events, of censoring and of records at the end that hazards predict, (..., 2 * blocks +
-        1).
+        """Return the counts that hazards let expect: events of each block, censored records of each block, and records
+        still at risk after the last, shape (..., 2 * blocks + 1).
 
         Args:
             logs: Log hazards of events, then of censoring, then the log of the relative number of records, along the

@@ -203,7 +203,7 @@ class SubdistributionRisk(NamedTuple):
 
     @classmethod
     def from_counts(cls, counts: GroupCounts, known: BoolArray, rho: float) -> SubdistributionRisk:
-        """Compute the intermediate numbers of Gray's test from counts.
+        """Return the risk sets of Gray's test from counts of the groups.
 
         Without noise, the share without any event is at least the share at risk, because censoring takes the rest.
         Noise could make it smaller, and divide by almost nothing, so that it is raised to that share.

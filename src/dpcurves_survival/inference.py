@@ -290,7 +290,7 @@ class HazardSamplingErrors(NamedTuple):
     def sample_errors(
         cls, hazards: FloatArray, records: FloatArray, generator: np.random.Generator
     ) -> HazardSamplingErrors:
-        """Return random draws of the errors.
+        """Return simulated sampling errors of hazards, for random draws of the numbers at risk.
 
         Args:
             hazards: Approximate hazards of each cause, with a sum between 0 and 1, (causes, cells).
@@ -465,8 +465,14 @@ def count_censored_inside(censored: FloatArray) -> FloatArray:
 
 
 def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
-    """Return the released survival curve minus the curve on which all `censored` leave before the events of their
-    cell: (..., cells).
+    """Return by how much survival is overestimated if all `censored` were censored before the events of their cell:
+    (..., cells).
+
+    It is the released survival curve minus the curve of that order.
+
+    Args:
+        table: Events, and numbers at risk if all censoring follows the events, (..., cells).
+        censored: Records censored in each cell, (..., cells).
 
     >>> find_censoring_bias(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
     array([0.125     , 0.08333333])
@@ -802,7 +808,8 @@ class RiskTable(NamedTuple):
     fewest_records: FloatArray
 
     def estimate_curves(self, known: BoolArray, event_times: FloatArray, *, censored_first: bool = False) -> Curves:
-        """Return survival, incidences and cumulative hazards. They are constant past the known cells.
+        """Return the survival, the incidences and the cumulative hazards that events and numbers at risk give. They are
+        constant past the known cells.
 
         Hazards may be negative by noise, so that they are unbiased.
 

@@ -225,7 +225,7 @@ class SurvivalModel(IntervalResult):
 
     @property
     def horizon(self) -> float:
-        """The end of the cells of time; the last declared value."""
+        """The time up to which events count: the end of the last cell of time, or the last declared value."""
         values = self.times.values
         return self.times.upper if values is None else float(values[-1])
 
@@ -466,7 +466,10 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def _group_starts(self) -> IntArray:
-        """First cell of scores of each group, (groups,); groups have about equal estimated numbers of records."""
+        """First cell of scores of each group in which predicted and observed survival are compared, (groups,).
+
+        Groups have about equal estimated numbers of records.
+        """
         below = np.cumsum(self._records_by_score)
         shares = np.arange(1, self.groups) / self.groups
         cuts = np.searchsorted(below / max(float(below[-1]), 1.0), shares, side="left") + 1

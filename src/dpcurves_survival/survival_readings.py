@@ -292,7 +292,8 @@ def estimate_statistic(
 def estimate_hazard_ratio(
     name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
 ) -> Estimate:
-    """Return the hazard ratio of one cause, first over second group; records with an event of another cause leave.
+    """Return the hazard ratio of one cause, first over second group; an event of another cause counts as censoring.
+
     It is NaN, with the interval from 0 to infinity, if noise alone may explain all events.
 
     Args:

@@ -249,7 +249,7 @@ def to_octets(numbers: IntArray, octets: int) -> Reports:
 
 
 def from_octets(reports: Reports) -> IntArray:
-    """Decode the integers that `to_octets` encoded.
+    """Decode the integers that `to_octets` encoded, one for each row of bytes.
 
     Args:
         reports: Rows of little-endian bytes, of shape ``(n, octets)``.
@@ -276,7 +276,8 @@ def make_contiguous(rows: Reports) -> Reports:
 
 
 def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
-    """Return True for the rows whose bytes from index `begin` to the end are all 0.
+    """Return a mask of the rows whose bytes from index `begin` to the end are all 0, as the padding of a valid message
+    is.
 
     Args:
         rows: Bytes, (rows, size).

@@ -743,7 +743,8 @@ class _CountBatches:
         self._rest: Any = None
 
     def take_before(self, stop: int) -> Iterator[Any]:
-        """Yield steps before `stop`, with slots and counts, as arrays.
+        """Yield the exact counts of steps before `stop` as arrays: number of the step, index of the counted cell or
+        reason (slot), and count.
 
         Args:
             stop: First step that is left for later.

@@ -168,7 +168,8 @@ class WithUncountedTotals:
     def step(
         self, table: ExactTable, time_step: int, state: CombinedState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], CombinedState]:
-        """Release one time step of all parts.
+        """Release one time step: the counts by the mechanism that counts, and running totals of uncounted tuples by
+        reason, each with its noise.
 
         Args:
             table: SECRET. Exact counts of the time step: of the query's cells, of each of `TUPLE_REASONS`, and with a

@@ -226,7 +226,8 @@ class DriftWatch:
         return WindowDrift(reading.time_step, MappingProxyType(statistics))
 
     def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
-        """Simulate every statistic without drift, for windows of one size.
+        """Return the threshold of each drift statistic, its upper quantile in simulations without drift, for windows of
+        one size.
 
         Args:
             noisy: Counts of a window, for the distribution of their noise.

@@ -182,10 +182,14 @@ class SequentialEstimator(Protocol):
     """
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the estimates, (keys,), after the counts of the next step.
+        """Return the estimated number of each key (counted state), such as a smoothed count, after the counts of the
+        next step.
 
         Args:
             counts: Released integers of the step, in the order of the keys.
+
+        Returns:
+            Estimates, (keys,).
         """
         ...
 
