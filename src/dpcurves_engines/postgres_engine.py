@@ -801,14 +801,14 @@ class PostgresEngine(CheckablePostgres):
         return intervals.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of the rows within the contribution bound: numbers for grids, slots for categories;
-        NaN: missing.
+        """SENSITIVE: yield the values of the rows within the contribution bound, in batches: numbers for grids, indices
+        of categories (slots) for others; NaN: missing.
 
         Args:
             bound: Axes of the query, bound to their columns.
 
         Yields:
-            One array per axis, (rows,): numbers for grids, indices of categories (slots); NaN for missing.
+            One array per axis, (rows,).
         """
         statement = Statement()
         numbers = self._numbers_sql(bound, statement)
@@ -818,14 +818,16 @@ class PostgresEngine(CheckablePostgres):
             yield list(np.array(rows, dtype=np.float64).T)  # NULL becomes NaN
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches as `numbers` does, followed by the subset of each row's unit.
+        """SENSITIVE: yield batches of the rows within the contribution bound, with the random subset of each row's
+        unit.
 
         Args:
             bound: Axes of the query, bound to their columns.
             subsets: Number of random subsets of the units.
 
         Yields:
-            One array per axis, (rows,), then the index of the unit's subset, (rows,).
+            One array per axis, (rows,): numbers, or indices of categories; then the index of the unit's subset,
+            (rows,).
         """
         statement = Statement()
         places = sorted({axis.place for axis in bound})

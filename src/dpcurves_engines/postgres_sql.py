@@ -530,7 +530,7 @@ def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statemen
 
 
 def hmac_sql(key: bytes, message: str, statement: Statement) -> str:
-    """Return SQL of an HMAC-SHA256.
+    """Return SQL that computes the HMAC-SHA256 of a message, by which the rows of a unit are ranked unpredictably.
 
     Args:
         key: Secret key; it is sent as parameters, not inside the text of the statement.

@@ -39,7 +39,8 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
     """
 
     def count_batches(batches: Batches) -> Iterator[Any]:
-        """SENSITIVE: yield, per joined batch, the cells with the high and low parts of their counts or sums.
+        """SENSITIVE: yield, for each group of joined batches, the cells with rows, and the exact count or sum of each,
+        split into a high and a low part.
 
         Args:
             batches: Arrow record batches, one column for each axis.

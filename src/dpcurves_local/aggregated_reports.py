@@ -156,9 +156,7 @@ class LevelReports:
 def _compute_covariances(
     p_true: Fraction, p_other: Fraction, p_true_and_other: Fraction, two_others: Fraction
 ) -> tuple[float, ...]:
-    """Return the variances of the support of the true and of another answer, the covariance terms, and the gain.
-
-    The terms are `constant` and `slope` of `LevelReports.find_debiased_variance`.
+    """Return the variances and covariances, over reports, of whether a report supports an answer (is counted for it).
 
     Args:
         p_true: Probability that a report supports the person's answer.

@@ -284,7 +284,7 @@ class SitesScenario:
                     world.note(f"cannot write: {trouble[-60:]}")
                 agent = SiteAgent(
                     federation.task, holder, federation.keys[number], federation.tickets[number], timeout=60.0,
-                    tell=self._hear, approve=self._choose_approval(number),
+                    tell=self._check_log_line, approve=self._choose_approval(number),
                 )  # fmt: skip
                 agent.run()
             except ArgumentError as error:
@@ -312,7 +312,7 @@ class SitesScenario:
         file.write_text(json.dumps([fingerprint, {"question": question_to_json(UNASKED), "rho": "2"}]))
         return ApprovedList(file)
 
-    def _hear(self, line: str) -> None:
+    def _check_log_line(self, line: str) -> None:
         """Check a line of a site's log: an internal error is a fault of the library.
 
         Args:

@@ -504,7 +504,7 @@ class BufferedPrefixes(PrefixDistribution):
         return float(change @ before @ change + inside.covariance[-1, -1]) * self.value_variance
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals of the first steps.
+        """Return the mean noise variance of the running totals after each of the first steps, in squared tuples.
 
         Args:
             time_steps: Number of steps, from 1 to the horizon.
@@ -702,7 +702,7 @@ class BufferedMoments(NamedTuple):
         return cls(transition, np.outer(gains, gains), np.outer(transition[-1], transition[-1]), float(gains[-1] ** 2))
 
     def followed_by(self, later: BufferedMoments) -> BufferedMoments:
-        """Return the error moments of these time steps and the later ones together.
+        """Return the moments of the estimation errors over these time steps and the later ones together.
 
         Args:
             later: Moments of the steps that follow.
@@ -1126,7 +1126,8 @@ class TreeCounts(PrefixDistribution):
         return IdentityEstimator()
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples.
+        """Return the mean noise variance of the running totals after each of the first `time_steps` steps, in squared
+        tuples.
 
         Args:
             time_steps: Number of steps, from 1.

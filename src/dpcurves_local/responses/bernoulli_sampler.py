@@ -88,7 +88,7 @@ def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Random
     Returns:
         Rows of bytes, (size, octets).
     """
-    draw = _sample_by_places if count_binary_places(parts) <= FEW_BITS else _sample_by_octets
+    draw = _sample_by_digits if count_binary_places(parts) <= FEW_BITS else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
@@ -140,7 +140,7 @@ def count_binary_places(parts: int) -> int:
     return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
-def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_digits(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bytes of bits whose probability has few binary digits, with one random bit per digit and draw.
 
     The digits are used from the lowest set one upwards. If the probability so far is c, "and" with a random bit gives
@@ -252,7 +252,10 @@ def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntAr
 
 
 def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
-    """Compiled form of `_look_up_octets`; takes a third of the time.
+    """Write for each random word the byte of eight random bits that a table gives it; return the positions of words
+    without.
+
+    Compiled form of `_look_up_octets`, which takes a third of the time.
 
     Args:
         words: Random words.
@@ -389,12 +392,13 @@ def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
 def correct_set_sizes(  # noqa: PLR0917
     rows: Rows, answers: IntArray, includes_answer: BoolArray, many: int, size: int, words: Words, done: int
 ) -> int:
-    """Correct sets to the right size in place, while random words last; return the number of finished rows.
+    """Insert or remove uniform elements in place until each random set has the right size, while random words last;
+    return the number of finished rows.
 
     While elements are lacking, a uniform element outside the set is inserted. While there are too many, a uniform
-    element is removed. So sets of one size stay equally likely, for any distribution of start sizes. The answer
-    never changes, because it counts as inside during insertion and as outside during removal. Uniform positions are
-    upper halves of products; words whose lower half would bias them are rejected (Lemire 2019).
+    element is removed. So sets of one size stay equally likely, for any distribution of start sizes. The answer never
+    changes, because it counts as inside during insertion and as outside during removal. Uniform positions are upper
+    halves of products; words whose lower half would bias them are rejected (Lemire 2019).
 
     Args:
         rows: Sets as bit masks, (sets, words of 64 bits), changed in place.

@@ -476,7 +476,9 @@ def _sum_bits(reports: Reports, answers: int) -> IntArray:
 
 @compile_loop
 def _count_octet_values(reports: Reports, value_counts: IntArray) -> None:
-    """Count the values of each byte; the counts of its eight bits follow from them by one matrix product.
+    """Count how often each byte of a report has each of its 256 values, over many reports.
+
+    The counts of the byte's eight bits follow from these counts by one matrix product.
 
     Args:
         reports: Valid reports, of shape ``(reports, octets)``.

@@ -333,7 +333,7 @@ class UncountedReader:
         return self._variances_known[width]
 
     def _compute_variances(self, width: int | None, time_step: int) -> FloatArray:
-        """Compute the noise variance of each reason's total over some steps.
+        """Return the noise variance of the number of uncounted tuples of each reason over some steps.
 
         Args:
             width: Number of steps; None: all.
