@@ -392,7 +392,8 @@ class ReportMemo:
 
     @classmethod
     def from_path(cls, path: str | Path) -> ReportMemo:
-        """Return the memo in the file of this name, which need not exist yet.
+        """Return the memo (store of the reports that a device has sent) in the file of this name, which need not exist
+        yet.
 
         Args:
             path: Path of the file.

@@ -419,15 +419,15 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
     Clipping is 1-Lipschitz, so it does not increase sensitivity. Sums of distances in groups reach the bound at about 8
     million records per group; counts never do.
 
-    >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
-    array([ True,  True,  True])
-
     Args:
         sums: Exact integers, of any size.
         sites: Number of sites.
 
     Returns:
         Integers of 64 bits, at most ``2**62`` over the number of sites in absolute value.
+
+    >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
+    array([ True,  True,  True])
     """
     bound = LARGEST_SUM // sites
     clipped: IntArray = np.clip(sums, -bound, bound).astype(np.int64)

@@ -476,10 +476,6 @@ def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
 
     >>> find_censoring_bias(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
     array([0.125     , 0.08333333])
-
-    Args:
-        table: Events, and numbers at risk if all censoring follows the events, (..., cells).
-        censored: Records censored in each cell, (..., cells).
     """
     return np.asarray(
         _estimate_unconstrained_survival(table)

@@ -427,11 +427,11 @@ def _call_server(action: Callable[[], Result]) -> Result:
 def _parse_entry_id(name: bytes) -> tuple[int, int]:
     """Return the time in an entry's id, in milliseconds since 1970, and its sequence number.
 
-    >>> _parse_entry_id(b"1700000000000-2")
-    (1700000000000, 2)
-
     Args:
         name: Id of the entry; without a sequence number the number is 0.
+
+    >>> _parse_entry_id(b"1700000000000-2")
+    (1700000000000, 2)
     """
     time, _, number = name.partition(b"-")
     return int(time), int(number or 0)

@@ -176,11 +176,11 @@ def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArra
 def _list_children(parents: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Return pairs of an inner node and the list of its children, in the order of nodes.
 
-    >>> _list_children([-1, 0, 0, 1])
-    [(0, [1, 2]), (1, [3])]
-
     Args:
         parents: Number of the parent of each node; negative for a node without a parent.
+
+    >>> _list_children([-1, 0, 0, 1])
+    [(0, [1, 2]), (1, [3])]
     """
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):
