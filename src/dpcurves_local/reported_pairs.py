@@ -116,7 +116,7 @@ class DebiasedReports:
         return self.make_pair_form(kernel - mean)
 
     def likely(self, shares: FloatArray) -> DebiasedReports:
-        """Return debiased reports of as many people with the counts expected for given shares, to predict errors.
+        """Return reports of as many people whose counts are those expected for given true shares.
 
         Args:
             shares: Share of each answer, with "missing" last; they add up to 1.
