@@ -332,7 +332,7 @@ class MessageBoard:
             self._drop_round(oldest)
 
     def find_waiting_round(self, site: int, signature: bytes) -> bytes:
-        """Return the signed request of the first round that waits for a message of this site.
+        """Return the first request that waits for this site, or nothing.
 
         The site repeats its consent to the task, since the board may have restarted.
 
