@@ -119,7 +119,7 @@ class NamedTable(options.FormattedSourceOptions):
 
     @property
     def files(self) -> list[Path]:
-        """List with the file of the data; empty if the data is on a server."""
+        """Return the file of the data, in a list, to check that it exists; empty if the data is on a server."""
         return [Path(self.data)] if self.is_file else []
 
     def records(self) -> object:
@@ -146,6 +146,9 @@ class NamedTable(options.FormattedSourceOptions):
 def _open_database(path: Path) -> Any:
     """Open a DuckDB database file read-only.
 
+    Args:
+        path: Path of the database file.
+
     Raises:
         Misuse: the file is missing, or cannot be opened.
     """
@@ -167,7 +170,7 @@ def _open_database(path: Path) -> Any:
 def _parse_question(
     statement: str, listed: GroupOptions, price: options.LossAndDeltaOptions
 ) -> tuple[SqlQuestion, Any]:
-    """Parse a statement.
+    """Return the question that a statement of SQL asks, with the groups that options declare.
 
     Args:
         statement: Text of the statement.
@@ -224,7 +227,7 @@ def sql(
 
 
 def plan(*, statement: STATEMENT, listed: GroupOptions, terms: DryRunTerms) -> None:
-    """Ask a question by a statement of SQL.
+    """Plan a question that is asked by a statement of SQL.
 
     Its table is not opened, and may have any name.
 

@@ -59,14 +59,19 @@ class CheckableEngine(Protocol):
 
     @property
     def decimals(self) -> Sequence[str]:
-        """Decimal numbers that the engine can represent, as texts."""
+        """Decimal numbers, as texts, that the engine can represent, and whose conversion to doubles is tested."""
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """Return the slot of each value; `grid.slots` for a missing value.
+        """Return the slot of each value, as the engine computes it; the test compares it with the library's own result.
+
+        A slot is the index of a cell, with cells below and above the grid if it counts values outside.
 
         Args:
             grid: Cells of the values.
             values: Public numbers, NaN if missing.
+
+        Returns:
+            Slots, (values,); `grid.slots` for a missing value.
         """
 
     def find_offsets(self, grid: Grid, values: FloatArray, half: int) -> IntArray:
@@ -215,7 +220,8 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
 
 
 def _parse_double(text: str) -> float:
-    """Return the double nearest to a decimal number; infinite if it is too large.
+    """Return the double nearest to a decimal number, which the engine's parsing is compared with; infinite if too
+    large.
 
     Args:
         text: Decimal number.
@@ -227,7 +233,11 @@ def _parse_double(text: str) -> float:
 
 
 def _build_grids(outside: Outside) -> tuple[Grid, ...]:
-    """Return the grids of the conformance check, of every spacing and scale, with this treatment of values outside."""
+    """Return the grids of the conformance check, of every spacing and scale, with this treatment of values outside.
+
+    Args:
+        outside: Whether values outside a grid are clipped, or counted in cells of their own.
+    """
     return (
         Grid(0, 1, cells=4, outside=outside),
         Grid(0, 5, cells=1, outside=outside),
@@ -245,6 +255,10 @@ def _build_grids(outside: Outside) -> tuple[Grid, ...]:
 
 
 def _shorten_repr(grid: Grid) -> str:
-    """Return the repr of a grid, cut to about 80 characters."""
+    """Return the repr of a grid, cut to about 80 characters.
+
+    Args:
+        grid: The grid.
+    """
     text = repr(grid)
     return text if len(text) < 90 else f"{text[:80]}...)"

@@ -46,7 +46,7 @@ from .conformance import DECIMALS, ConformanceReport, require_conformance, run_c
 from .postgres_expressions import DerivingTable
 from .postgres_link import FAILED, SnapshotConnection, require_no_parameter_log, require_unlimited_sorts
 from .postgres_sql import BOOLEAN, FLOAT_TYPES, INTEGER_TYPES, NUMERIC, Statement, Table, TypedColumn, require_unit
-from .slots import Pieces, tabulate_units
+from .slots import PrefixIntervals, tabulate_units
 
 # SENSITIVE. Rows are transferred from PostgreSQL, then ranked and counted by DuckDB in this process.
 ROWS_AT_ONCE = 2**14
@@ -63,6 +63,17 @@ class StreamedEngine(DuckEngine):
     failure: str = FAILED
 
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
+        """Prepare to count the rows of a server's table on this machine, after transferring them.
+
+        Args:
+            link: Connection in its snapshot.
+            table: Table of the server, with its columns.
+            unit: Privacy unit and contribution bound.
+            key: Secret key, which ranks the rows of a unit.
+
+        Raises:
+            InvalidArgument: the unit's column is missing, or its type cannot identify a unit.
+        """
         require_unit(table.columns[find_column(unit.column, table.columns, "unit")])
         super().__init__(_build_source(link, table), unit, key)
         self._link = link
@@ -72,8 +83,8 @@ class StreamedEngine(DuckEngine):
         self._state = TableState(link, table, key)
 
     def state(self) -> int | None:
-        """Return a hash of the table's rows in the snapshot; None for views, and for roles that may not read all
-        columns.
+        """Return a hash of the table's rows in the snapshot, to see later whether they have changed; None for views,
+        and for roles that may not read all columns.
         """
         return self._state.hash_state()
 
@@ -97,7 +108,9 @@ class StreamedEngine(DuckEngine):
 
 
 def _build_source(link: SnapshotConnection, table: Table) -> ArrowSource:
-    """Return a PostgreSQL table as rows that are transferred to this machine: numbers as numbers, other types as text.
+    """Return a PostgreSQL table as a source of rows that are transferred to this machine and counted here.
+
+    Numbers are transferred as numbers, other types as text.
 
     Args:
         link: Connection with a snapshot of the database.
@@ -175,7 +188,12 @@ class _StreamedColumn(NamedTuple):
 
 
 def _bytes_sql(text: str, condition: str) -> str:
-    """Return SQL of a text as UTF-8 bytes where the condition holds, else NULL."""
+    """Return SQL of a text as UTF-8 bytes where a condition holds, else NULL.
+
+    Args:
+        text: SQL of the text.
+        condition: SQL of the condition.
+    """
     return f"CASE WHEN {condition} THEN convert_to({text}, 'UTF8') END"
 
 
@@ -240,7 +258,7 @@ class PostgresTable(EngineTable):
         return "PostgreSQL" if self.ranking == THERE else "PostgreSQL, ranked here"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
-        """Connect, begin the snapshot, read the schema, and return the engine.
+        """Connect to the server, begin a snapshot of the table, and return the engine that counts it.
 
         Args:
             unit: The unit of privacy and its contribution bound.
@@ -305,7 +323,7 @@ def used_rows_sql(
 
 
 def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) -> str:
-    """Return SQL of used rows with a column `name`, whose bytes identify the unit.
+    """Return SQL of the rows within the contribution bound with a column `name`, whose bytes identify the unit.
 
     Equal units may have different texts, as 0.0 and -0.0, so the smallest text among the unit's rows is used. All rows
     without a unit form one unit. If each record is a unit, its name is a digest of its countable columns and its number
@@ -315,7 +333,8 @@ def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) 
         table: The table.
         places: Positions of the needed columns.
         unit: The unit.
-        used: A FROM clause of the used rows with the unit's column; ignored if each record is a unit.
+        used: A FROM clause of the rows within the contribution bound with the unit's column; ignored if each record is
+            a unit.
     """
     selected = ", ".join(f"c{index}" for index in places)
     if unit != EACH_RECORD:
@@ -334,7 +353,7 @@ def named_units_sql(table: Table, places: Sequence[int], unit: Unit, used: str) 
 
 
 def _find_countable(table: Table) -> list[int]:
-    """Return the positions of the columns of numbers and text, which identify a row.
+    """Return the positions of the columns of numbers and text, whose values identify a row when rows are ranked.
 
     Args:
         table: Table of the server, with its columns.
@@ -343,9 +362,10 @@ def _find_countable(table: Table) -> list[int]:
 
 
 def order_sql(table: Table, countable: Sequence[int], key: bytes, statement: Statement) -> list[str]:
-    """Return SQL sort keys of rows. Two rows tie only if all countable columns are equal.
+    """Return SQL sort keys that rank the rows of a unit. Two rows tie only if all columns of numbers and text are
+    equal.
 
-    The keys are a seeded hash of all countable columns, then the columns themselves. Rows with more than 8 of them are
+    The keys are a seeded hash of all these columns, then the columns themselves. Rows with more than 8 of them are
     sorted by their HMAC-SHA256 alone, for which no collisions are known.
 
     Args:
@@ -392,7 +412,7 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
 
 
 def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
-    """Return SQL values that are equal exactly if two values of a column are counted alike.
+    """Return SQL values of a column that are equal in two rows exactly if both rows are counted alike.
 
     Long texts are hashed, so that no row approaches PostgreSQL's limit of 1 GiB.
 
@@ -429,8 +449,8 @@ class CheckablePostgres:
         self.name = link.name
 
     def find_slots(self, grid: Grid, values: FloatArray) -> IntArray:
-        """Return the slot (cell, or count of values outside) that the server gives each public value; `grid.slots` if
-        missing.
+        """Return the index of the count (slot: a cell, or the values outside) to which the server adds each public
+        value; `grid.slots` if it is missing.
 
         Args:
             grid: Grid of the slots.
@@ -490,7 +510,12 @@ class CheckablePostgres:
         return bytes(self._link.fetch_rows(f"SELECT {digest}", statement.parameters)[0][0])
 
     def _values_sql(self, values: FloatArray, statement: Statement) -> str:
-        """Return a FROM clause of public values, in order, as a parameter of the statement."""
+        """Return a FROM clause of public test values with their positions, sent as a parameter of the statement.
+
+        Args:
+            values: Public values, (n,).
+            statement: Statement that collects the parameters.
+        """
         return f"unnest({statement.add_doubles(values)}) WITH ORDINALITY AS sent(n0, at)"
 
     def _evaluate(self, expression: str, rows: str, statement: Statement) -> list[Any]:
@@ -558,6 +583,18 @@ class PostgresEngine(CheckablePostgres):
     failure: str = FAILED
 
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
+        """Prepare a server to count a table under a contribution bound.
+
+        Args:
+            link: Connection in its snapshot.
+            table: Table of the server, with its columns.
+            unit: Privacy unit and contribution bound.
+            key: Secret key of the session; the server receives a key derived from it, which ranks the rows of a unit.
+
+        Raises:
+            InvalidArgument: queries of the server could fail because of rows, it would log the key, or the unit's
+                column is missing or of a wrong type.
+        """
         super().__init__(link)
         self._table = DerivingTable.from_table(table)
         self._unit = unit
@@ -578,8 +615,8 @@ class PostgresEngine(CheckablePostgres):
         return self._table.columns
 
     def state(self) -> int | None:
-        """Return a hash of the table's rows in the snapshot; None for views, and for roles that may not read all
-        columns.
+        """Return a hash of the table's rows in the snapshot, to see later whether they have changed; None for views,
+        and for roles that may not read all columns.
         """
         return self._state.hash_state()
 
@@ -615,12 +652,17 @@ class PostgresEngine(CheckablePostgres):
         return engine
 
     def _require_evaluable(self, table: DerivingTable, places: Sequence[int], argument: str) -> None:
-        """Refuse an expression that the server cannot plan, as with a letter that its encoding lacks. No row is read.
+        """Refuse an expression that the server cannot evaluate, by asking for its query plan. No row is read.
+
+        An example is a letter that the server's encoding lacks.
 
         Args:
             table: Table with derived columns.
             places: Positions of the columns to check.
-            argument: Name of the argument that is blamed.
+            argument: Name of the argument that the error names.
+
+        Raises:
+            InvalidArgument: the server cannot plan the query.
         """
         self._link.fetch_rows(f"SELECT 1 FROM {table.scan_sql(places)} LIMIT 0", (), UNEVALUATED, argument)
 
@@ -659,7 +701,8 @@ class PostgresEngine(CheckablePostgres):
         self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis.
+        """SENSITIVE: return the exact number of rows within the contribution bound per cell, followed by the rows
+        missing on any axis.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -676,31 +719,36 @@ class PostgresEngine(CheckablePostgres):
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
+        """SENSITIVE: return, for each cell, the exact sum of its values' offsets from the middle of the cell; last a 0.
+
+        Offsets are on the last axis, in integer steps.
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
 
         Returns:
-            The sums as integers of any size, the last axis fastest.
+            The sums as integers of any size, the last axis fastest; the last entry stands for missing rows.
         """
         return self._sum_amounts(bound, half, "amount")
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
+        """SENSITIVE: return, for each cell, the exact sum of ``2 * offset**2 - half**2`` over its values; last a 0.
+
+        The offset of a value is its distance from the middle of its cell on the last axis, in integer steps.
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
 
         Returns:
-            The sums as integers of any size, the last axis fastest.
+            The sums as integers of any size, the last axis fastest; the last entry stands for missing rows.
         """
         return self._sum_amounts(bound, half, f"2 * amount * amount - {half**2}")
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, amount: str) -> list[int]:
-        """SENSITIVE: return the exact sum per cell of an SQL expression of the offset `amount`, followed by 0.
+        """SENSITIVE: return for each cell the exact sum, over its rows, of an SQL expression of `amount`, the offset of
+        a number from the middle of its cell. A 0 follows.
 
         Args:
             bound: Axes of the query; the last one has the numbers that are summed.
@@ -731,31 +779,36 @@ class PostgresEngine(CheckablePostgres):
         return table
 
     def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
-        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows.
+        """SENSITIVE: return exact counts of rows in prefixes of the table (its first cells), within the contribution
+        bound.
 
         Args:
             bound: Axes of the query; prefixes are along the last one.
             lengths: Number of cells in each prefix.
+
+        Returns:
+            Count of each prefix for each combination of the other axes, then the count of missing rows.
         """
         *first, _ = bound
-        pieces = Pieces.from_entries(bound, lengths)
+        intervals = PrefixIntervals.from_entries(bound, lengths)
         statement = Statement()
         slots = [sql.slot_sql(axis, number, statement) for number, axis in enumerate(first)]
-        piece = sql.threshold_count_sql(pieces.start_values, f"n{len(first)}", statement)
-        row = f"{sql.cell_index_sql(first, slots)} * {pieces.count}::int8 + " if first else ""
-        counts = pieces.zero_counts
+        piece = sql.threshold_count_sql(intervals.start_values, f"n{len(first)}", statement)
+        row = f"{sql.cell_index_sql(first, slots)} * {intervals.count}::int8 + " if first else ""
+        counts = intervals.zero_counts
         for index, number in self._total_by_place(f"SELECT {row}({piece}) AS place", "count(*)", bound, statement):
             counts[-1 if index is None else index] = number
-        return pieces.sum_prefixes(counts)
+        return intervals.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches of used rows: numbers for grids, slots for categories; NaN: missing.
+        """SENSITIVE: yield the values of the rows within the contribution bound, in batches: numbers for grids, indices
+        of categories (slots) for others; NaN: missing.
 
         Args:
             bound: Axes of the query, bound to their columns.
 
         Yields:
-            One array per axis, (rows,): numbers for grids, indices of categories (slots); NaN for missing.
+            One array per axis, (rows,).
         """
         statement = Statement()
         numbers = self._numbers_sql(bound, statement)
@@ -765,14 +818,16 @@ class PostgresEngine(CheckablePostgres):
             yield list(np.array(rows, dtype=np.float64).T)  # NULL becomes NaN
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield batches as `numbers` does, followed by the subset of each row's unit.
+        """SENSITIVE: yield batches of the rows within the contribution bound, with the random subset of each row's
+        unit.
 
         Args:
             bound: Axes of the query, bound to their columns.
             subsets: Number of random subsets of the units.
 
         Yields:
-            One array per axis, (rows,), then the index of the unit's subset, (rows,).
+            One array per axis, (rows,): numbers, or indices of categories; then the index of the unit's subset,
+            (rows,).
         """
         statement = Statement()
         places = sorted({axis.place for axis in bound})
@@ -787,7 +842,7 @@ class PostgresEngine(CheckablePostgres):
             yield [*numbers_by_axis, assign_subsets(names, self._key, subsets)]
 
     def _numbers_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return SQL for the number of each grid axis and the slot of each category.
+        """Return a SELECT list with one value per axis: the number on a grid, or the index of the category.
 
         Args:
             bound: Axes of the question, matched to columns of the table.
@@ -799,7 +854,8 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
+        """SENSITIVE: return the cell index of each row within the contribution bound; the number of cells for rows
+        missing on any axis.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -838,11 +894,14 @@ class PostgresEngine(CheckablePostgres):
         return {int(rows): int(units) for rows, units in sized_rows}
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact numbers of units by number of rows (in classes of 1, 2, 3 to 4, 5 to 8, ...) and
-        cell.
+        """SENSITIVE: return the exact number of units by number of rows and by cell of an axis, from which the
+        contribution bound can be chosen.
+
+        Numbers of rows are in classes of 1, 2, 3 to 4, 5 to 8, and so on.
 
         Args:
-            bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
+            bound: The axis, bound to its column. A unit counts in the cell of one of its rows, the first in the secret
+                ranking.
             doublings: Number of size classes beyond the first.
         """
         statement = Statement()
@@ -856,7 +915,7 @@ class PostgresEngine(CheckablePostgres):
         return tabulate_units(self._link.fetch_rows(count_sql, statement.parameters), bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
-        """SENSITIVE: return the exact number of units with each name of a column.
+        """SENSITIVE: return the exact number of units in each category of a column, by the name of the category.
 
         Args:
             bound: Column of categories.
@@ -900,7 +959,7 @@ class PostgresEngine(CheckablePostgres):
     def _total_by_place(
         self, select_sql: str, total: str, bound: Sequence[BoundAxis], statement: Statement
     ) -> list[Any]:
-        """SENSITIVE: return pairs of a cell (None: missing) and the SQL aggregate `total` of its rows.
+        """SENSITIVE: return each cell of a table with an exact aggregate, such as the count, of its rows.
 
         Args:
             select_sql: SELECT list with the index of the cell, named `place`.
@@ -909,7 +968,7 @@ class PostgresEngine(CheckablePostgres):
             statement: Parameters of the SQL.
 
         Returns:
-            Pairs in no order; cells without rows are left out.
+            Pairs of cell index (None: missing) and aggregate, in no order; cells without rows are left out.
         """
         rows = f"({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
         # The subquery keeps the planner from overestimating the groups, so that it hashes them in parallel.
@@ -928,7 +987,7 @@ class PostgresEngine(CheckablePostgres):
         )
 
     def _used_rows(self, bound: Sequence[BoundAxis], statement: Statement) -> str:
-        """Return a FROM clause of the used rows with the columns of these axes.
+        """Return a FROM clause of the rows within the contribution bound, with the columns of these axes.
 
         Args:
             bound: Axes of the question, matched to columns of the table.
@@ -940,7 +999,7 @@ class PostgresEngine(CheckablePostgres):
         return self._used_rows_sql(places, statement)
 
     def _used_rows_sql(self, places: Sequence[int], statement: Statement) -> str:
-        """Return a FROM clause of the used rows with the columns at these positions.
+        """Return a FROM clause of the rows within the contribution bound with the columns at these positions.
 
         Args:
             places: Positions of the columns in the schema.
@@ -960,7 +1019,12 @@ def hash_snapshot(link: SnapshotConnection, table: Table) -> int:
 
 
 def _hash_facts(facts: object, key: bytes = b"") -> int:
-    """Return a hash below 2**60 of the repr of facts, under HMAC if a key is given."""
+    """Return a hash, below 2**60, of an object's `repr`, which identifies a state of the data.
+
+    Args:
+        facts: Object whose `repr` states what identifies the state.
+        key: Key of an HMAC; empty: a hash without key.
+    """
     return int(hmac.new(key, repr(facts).encode(), sha256).hexdigest()[:15], 16)
 
 
@@ -978,6 +1042,13 @@ class TableState:
     """
 
     def __init__(self, link: SnapshotConnection, table: Table, key: bytes) -> None:
+        """Prepare to hash the rows of a table; no row is read yet.
+
+        Args:
+            link: Connection in its snapshot.
+            table: Table of the server.
+            key: Secret key, so that the hash reveals nothing about rows.
+        """
         self._link = link
         self._table = table
         self._key = hmac.digest(key, b"state of a table of PostgreSQL", "sha256")
@@ -988,8 +1059,11 @@ class TableState:
         return "TableState(hidden)"
 
     def hash_state(self) -> int | None:
-        """Return the number that identifies the table's state, or None for views and for roles without access to all
-        columns.
+        """Return a number that identifies the rows of the table in the snapshot, to see later whether they have
+        changed.
+
+        Returns:
+            Hash; None for views and for roles without access to all columns.
         """
         if not self._is_known:
             if self._link.fetch_rows(_HAS_VERSIONS, (self._table.oid,)) == [(True,)]:

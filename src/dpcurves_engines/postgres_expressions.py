@@ -32,7 +32,7 @@ from dpcurves.records.engines.derived_columns import DerivedSchema
 from dpcurves.records.source import DATE, Column, ColumnKind, find_column
 from dpcurves.records.value_names import ValueType as StoredType
 
-from .postgres_sql import APART, DECIMAL_BOUNDS, MOMENT, MOMENT_IN_ZONE, Table, double_literal
+from .postgres_sql import APART, DECIMAL_BOUNDS, TIMESTAMP, TIMESTAMP_IN_ZONE, Table, double_literal
 
 SQL_TYPES = MappingProxyType({
     ValueType.NUMBER: "float8", ValueType.DATE: "float8", ValueType.TEXT: "text", ValueType.TRUTH: "boolean",
@@ -100,7 +100,11 @@ class _PostgresCompiler(LayeredCompiler):
 
 
 def _power(exponent: int) -> str:
-    """Return the SQL of 2 to the power of `exponent`, as a double."""
+    """Return the SQL of 2 to the power of `exponent`, as a double.
+
+    Args:
+        exponent: Integer exponent, which may be negative.
+    """
     return double_literal(2.0**exponent)
 
 
@@ -178,7 +182,7 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
     ),
 })  # fmt: skip
 """SQL of functions; `{0}`, `{1}` and `{2}` are names or literals."""
-_IN_UTC = MappingProxyType({MOMENT: "{0}", MOMENT_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
+_IN_UTC = MappingProxyType({TIMESTAMP: "{0}", TIMESTAMP_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
 # By whole days, because seconds as a double would lose microseconds before PostgreSQL 14. Up to day 106,751,990 since
 # 1970, microseconds fit 64 bits, also at the end of the day.
 _MICROSECONDS = (
@@ -260,7 +264,11 @@ class DerivingTable(Table):
 
     @classmethod
     def from_table(cls, table: Table) -> DerivingTable:
-        """Return a table without a filter and without derived columns, to which both can be added."""
+        """Return a server's table as one that accepts a filter and derived columns, still without either.
+
+        Args:
+            table: The table with its columns.
+        """
         facts = (table.name, table.oid, table.columns, table.quoted_names, table.types)
         return cls(*facts, PostgresDerivedColumns(table))
 
@@ -270,7 +278,7 @@ class DerivingTable(Table):
         return "passes" if self.condition is not None and self.keeps_failing_rows else ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
-        """Return a FROM clause with the columns ``c<index>``.
+        """Return a FROM clause of the table's rows with the columns at these positions, named ``c<index>``.
 
         Rows that fail the filter are left out. With `keeps_failing_rows` they stay, with NULL values, and a column
         ``passes`` marks the others.

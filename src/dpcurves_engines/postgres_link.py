@@ -100,6 +100,14 @@ class SnapshotConnection:
     """
 
     def __init__(self, url: str) -> None:
+        """Connect to a PostgreSQL server and apply the settings of a reader; `begin_snapshot` begins to read.
+
+        Args:
+            url: ``postgresql://role@host/database``.
+
+        Raises:
+            ValueError: the server is not reached, is older than PostgreSQL 13, or its database is not in UTF8.
+        """
         self._connection = _connect(url)
         self.version = self._connection.info.server_version
         oldest = 130000  # version number: oldest supported server version, as PostgreSQL numbers it: 13.0
@@ -116,7 +124,8 @@ class SnapshotConnection:
                 " copy the table to a database in UTF8",
             )
         self._run_or_close(
-            self._apply_settings, "it did not take the settings of a reader; is this a pooler, or no PostgreSQL?"
+            self._apply_settings,
+            "the server refused settings that a session needs; connect to PostgreSQL itself, not to a pooler",
         )
 
     def __repr__(self) -> str:
@@ -190,10 +199,11 @@ class SnapshotConnection:
 
         Args:
             action: The function, without arguments.
-            rule: Text of the error that is raised in the place of the server's.
-            argument: Name of the argument that the error blames.
+            rule: Text of the error that is raised instead of the server's, which could show data.
+            argument: Name of the argument that the error names.
 
-        Raises `InvalidArgument` with `rule`. Interrupts are passed on.
+        Raises:
+            InvalidArgument: the function failed; interrupts are passed on.
         """
         try:
             return hide_failure(action, rule, argument)
@@ -246,7 +256,7 @@ class Doubles:
         return f"Doubles({len(self.values)})"
 
     def to_bytes(self) -> bytes:
-        """Return the array in PostgreSQL's binary format of ``float8[]``.
+        """Return an array of doubles in PostgreSQL's binary format of ``float8[]``, to be sent as a parameter.
 
         A header of big-endian 32-bit integers (dimensions, null flag, type 701, and per dimension length and lower
         bound 1) is followed by each double behind its length of 8 bytes. An empty array has no dimension.
@@ -283,7 +293,7 @@ def _connect(url: str) -> Any:
         format = Format.BINARY
 
         def dump(self, obj: Any) -> bytes:
-            """Return the binary format of an array of doubles.
+            """Return the bytes of a parameter, as psycopg asks: an array of doubles in PostgreSQL's binary format.
 
             Args:
                 obj: Array of doubles, as `Doubles`.
@@ -310,6 +320,9 @@ def _connect(url: str) -> Any:
 
 def _parse_url(url: str) -> dict[str, Any]:
     """Return the connection parameters of a URL, by libpq's names such as ``host``.
+
+    Args:
+        url: ``postgresql://role@host/database``, perhaps with further parameters.
 
     Raises:
         InvalidArgument: the URL is invalid. The message does not show it, because it may hold a password.
@@ -351,6 +364,9 @@ def _is_local(parameters: dict[str, Any]) -> bool:
 
     No host means a local socket, which counts as this machine. A service (``service`` or PGSERVICE) counts as remote,
     because its file may name any host.
+
+    Args:
+        parameters: Connection parameters by libpq's names.
     """
     if parameters.get("service") or os.environ.get("PGSERVICE"):
         return False

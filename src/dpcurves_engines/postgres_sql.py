@@ -56,9 +56,9 @@ TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
 ENUM = "e"
 DATE = 1082
 """Type number (oid) of date."""
-MOMENT = 1114
+TIMESTAMP = 1114
 """Type number (oid) of timestamp without time zone."""
-MOMENT_IN_ZONE = 1184
+TIMESTAMP_IN_ZONE = 1184
 """Type number (oid) of timestamp with time zone."""
 _SECONDS = "date_part('epoch', {0})"
 _SIGNED = "CASE WHEN {0} > '2000-01-01' THEN 'Infinity' ELSE '-Infinity' END::float8"
@@ -66,11 +66,11 @@ ELAPSED = {
     DATE: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
     f"THEN ({_SIGNED}) END",
     1083: _SECONDS,  # time
-    MOMENT: _SECONDS, MOMENT_IN_ZONE: _SECONDS,
+    TIMESTAMP: _SECONDS, TIMESTAMP_IN_ZONE: _SECONDS,
 }  # fmt: skip
 """SQL of days or seconds since 1970, or since midnight; infinite for infinite dates."""
 
-TIME_UNITS = {DATE: "date", MOMENT: "moment", MOMENT_IN_ZONE: "moment"}
+TIME_UNITS = {DATE: "date", TIMESTAMP: "moment", TIMESTAMP_IN_ZONE: "moment"}
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""
@@ -109,7 +109,9 @@ class TypedColumn(NamedTuple):
 
 
 def make_column(typed_column: TypedColumn) -> Column:
-    """Return a column with the SQL that reads its number, text, unit and time, for any value.
+    """Return the schema's description of a server's column, with the SQL that reads its number, text, unit and time.
+
+    The SQL fails for no value.
 
     Args:
         typed_column: Name and type of the column.
@@ -211,11 +213,11 @@ class Table:
 
     @property
     def passes(self) -> str:
-        """Return the column of the condition by which rows are ranked; empty without a filter."""
+        """Name of the column that marks rows that pass the filter; empty, because a plain table has no filter."""
         return ""
 
     def scan_sql(self, places: Sequence[int], unit: int | None = None) -> str:
-        """Return a FROM clause with the columns ``c<index>``.
+        """Return a FROM clause of the table's rows with the columns at these positions, named ``c<index>``.
 
         Args:
             places: Positions of the columns.
@@ -229,7 +231,9 @@ class Table:
 
 
 def find_table(link: SnapshotConnection, name: str) -> Table:
-    """Return a table or view with its columns and types, after locking its definition and beginning the snapshot.
+    """Return a table or view of the server with its columns and types, and begin the snapshot in which it is read.
+
+    Its definition is locked first, so that it stays the same.
 
     Args:
         link: The connection.
@@ -340,12 +344,12 @@ class Statement:
 
 
 def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
-    """Return SQL of the number and the text of each axis: columns n0, t0, n1, t1, ...
+    """Return a SELECT statement of the number and the text of each axis: columns n0, t0, n1, t1, ...
 
     Args:
         bound: Axes, bound to columns.
         rows: FROM clause of the rows.
-        more: Further columns.
+        more: Further columns of the SELECT list.
     """
     selected = [
         f"{axis.column.number.format(f'c{axis.place}')} AS n{i}, {axis.column.text.format(f'c{axis.place}')} AS t{i}"
@@ -355,7 +359,7 @@ def read_sql(bound: Sequence[BoundAxis], rows: str, *more: str) -> str:
 
 
 def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
-    """Return SQL of the slot of a value; NULL if it is missing.
+    """Return SQL of the slot of a value on one axis: the index of its cell or category; NULL if the value is missing.
 
     Args:
         bound: The axis, bound to its column.
@@ -372,17 +376,17 @@ def slot_sql(bound: BoundAxis, number: int, statement: Statement) -> str:
 
 
 def _has_value_sql(kind: ColumnKind, number: int) -> str:
-    """Return SQL that is true for values that are not missing; any text is a value.
+    """Return an SQL condition that the value on an axis is not missing; any text is a value.
 
     Args:
         kind: Kind of the column in the schema.
-        number: Position of the axis, which names the columns ``n0``, ``t0``, ``n1``, ...
+        number: Position of the axis, which names its columns ``n0``, ``t0``, ``n1``, ...
     """
     return f"coalesce(n{number} <> 'NaN'::float8, false)" if kind is ColumnKind.NUMBERS else f"t{number} IS NOT NULL"
 
 
 def name_sql(column: Column, value: str) -> tuple[str, str]:
-    """Return two SQL expressions: the bytes of a value's name, and whether a name exists.
+    """Return SQL of the name of a value as a category, as bytes, and an SQL condition that the value is not missing.
 
     Args:
         column: The column of the value.
@@ -417,10 +421,10 @@ def _category_slot_sql(keys: Sequence[Sequence[Key]], number: int, statement: St
 
 
 def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
-    """Return SQL of the slot that belongs to a value; NULL if the value equals no key.
+    """Return SQL that looks a value up in an array of keys and returns the slot of the equal key; NULL without one.
 
     Args:
-        slots: Slot of each key.
+        slots: Slot (index of the category) of each key.
         keys: SQL of the array of keys, in the same order.
         value: SQL of the value.
     """
@@ -428,7 +432,7 @@ def _lookup_sql(slots: Sequence[int], keys: str, value: str) -> str:
 
 
 def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
-    """Return SQL of the slot of a double; NULL if it is missing.
+    """Return SQL of the index of the cell (slot) of a double on a grid; NULL if it is missing.
 
     Grids of up to 2,048 slots, and grids without a formula, are searched by their thresholds.
 
@@ -444,7 +448,8 @@ def grid_slot_sql(grid: Grid, value: str, statement: Statement) -> str:
 
 
 def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
-    """Return SQL of the slot of a double by a formula.
+    """Return SQL of the index of the cell (slot) of a double on a grid of equal cells, by arithmetic instead of a
+    search.
 
     The cell is known if buckets slightly below and slightly above the edges agree; else the value is compared with the
     edge. The SQL fails for no value: ``width_bucket`` accepts every double but NaN, which is excluded before, and the
@@ -472,11 +477,11 @@ def formula_slot_sql(grid: Grid, buckets: Buckets, value: str) -> str:
 
 
 def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> str:
-    """Return SQL of the number of thresholds at or below a double; NULL if it is missing.
+    """Return SQL of the index of the interval between thresholds in which a number lies: how many are at or below it.
 
     Args:
         thresholds: Increasing doubles.
-        value: SQL of the double.
+        value: SQL of the double; the result is NULL if it is missing.
         statement: Receives the thresholds.
     """
     if not len(thresholds):
@@ -485,11 +490,11 @@ def threshold_count_sql(thresholds: Any, value: str, statement: Statement) -> st
 
 
 def cell_index_sql(bound: Sequence[BoundAxis], slots: Sequence[str]) -> str:
-    """Return SQL of the index of a cell, last axis fastest; NULL if a slot is NULL.
+    """Return SQL of the index of a row's cell in the table of counts, last axis fastest; NULL if a value is missing.
 
     Args:
-        bound: Axes of the table.
-        slots: SQL of the slot on each axis.
+        bound: Axes of the table, bound to columns.
+        slots: SQL of the slot (index of the cell) on each axis; NULL for a missing value.
     """
     index = f"({slots[0]})"
     for axis, slot in zip(bound[1:], slots[1:], strict=True):
@@ -525,7 +530,7 @@ def offset_sql(grid: Grid, value: str, slot: str, half: int, statement: Statemen
 
 
 def hmac_sql(key: bytes, message: str, statement: Statement) -> str:
-    """Return SQL of an HMAC-SHA256.
+    """Return SQL that computes the HMAC-SHA256 of a message, by which the rows of a unit are ranked unpredictably.
 
     Args:
         key: Secret key; it is sent as parameters, not inside the text of the statement.

@@ -8,7 +8,7 @@ with that cell's lower edge.
     find_clipped_formula    the guess by floor((x - lower) * scale + shift) (Spark)
     edge_sql                the lower edge of a cell, computed as `Grid.edge` does
     find_thresholds         the edges of any other grid, among which a value is searched
-    Pieces                  intervals of cells whose counts add up to all prefix counts that a query needs
+    PrefixIntervals                  intervals of cells whose counts add up to all prefix counts that a query needs
 
 A *slot* is the position of a value on an axis: its cell, or below or above all cells if the grid counts these apart.
 Functions return None where rounding might make the guess wrong by more than one cell.
@@ -87,10 +87,10 @@ def find_buckets(grid: Grid) -> Buckets | None:
 
 
 def find_clipped_formula(grid: Grid) -> Formula | None:
-    """Return a formula for the cell of a value that was clipped to the inner edges.
+    """Return a linear formula for the cell of a value that was clipped to the inner edges; it may be one cell too high.
 
-    The formula returns the cell or the next higher cell. So a value below all inner edges comes out one cell too high,
-    as is allowed, and a value above all of them in its own cell.
+    A value below all inner edges comes out one cell too high, as is allowed, and a value above all of them in its own
+    cell.
 
     Args:
         grid: Public cells.
@@ -118,6 +118,9 @@ def _has_exact_edges(grid: Grid) -> bool:
     """Return True if `edge_sql` computes the edges exactly.
 
     This needs a linear grid with cells wider than 1e-290, on which edges are multiples of the width.
+
+    Args:
+        grid: Public cells.
     """
     width = (grid.upper - grid.lower) / grid.cells
     # products with smaller widths could underflow, an error in PostgreSQL
@@ -125,33 +128,36 @@ def _has_exact_edges(grid: Grid) -> bool:
 
 
 def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
-    """Return how far each inner edge lies above the bound of its bucket, as a fraction of a bucket, (edges,).
+    """Return how far each inner edge lies above the bound of its ``width_bucket`` bucket, as a fraction of a bucket.
 
     Args:
         inner: Inner edges of the grid, increasing.
         lower: Lower bound of the first bucket.
         upper: Upper bound of the last bucket.
+
+    Returns:
+        Distances, (edges,).
     """
     numbers = np.arange(len(inner))
     return (inner - lower) / (upper - lower) * (len(inner) - 1) - numbers
 
 
 def _is_by_margin(ahead: FloatArray) -> bool:
-    """Return True if all distances are between half the margin and one and a half margins.
+    """Return True if all edges lie as far above the bounds of their buckets as planned: 1/2 to 3/2 of `MARGIN`.
 
     Args:
-        ahead: Distances as shares of a bucket, of any shape.
+        ahead: Distances as fractions of a bucket, of any shape.
     """
     return bool(np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 3 / 2)))
 
 
 def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:
-    """Return SQL of a cell's lower edge, bit for bit as `Grid.edge` computes it.
+    """Return SQL of the lower edge of a cell, bit for bit as `Grid.edge` computes it.
 
     Args:
         grid: A grid for which `find_buckets` or `find_clipped_formula` returned a result.
         cell: SQL of a cell number.
-        double: Formats a double as SQL.
+        double: Function that formats a double as SQL.
     """
     lower = double(grid.lower)
     width = grid.upper - grid.lower
@@ -191,7 +197,7 @@ class OffsetConstants(NamedTuple):
 
     @classmethod
     def from_grid(cls, grid: Grid) -> OffsetConstants:
-        """Compute the constants by the same floating-point operations as `Grid.offset_of`.
+        """Return the constants of a grid's cells, by the same floating-point operations as `Grid.offset_of`.
 
         Args:
             grid: Public cells.
@@ -202,26 +208,26 @@ class OffsetConstants(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class PrefixIntervals:
     """A partition of the last axis into intervals, from whose counts all prefix counts of a query follow.
 
     Attributes:
         grid: The grid of the last axis.
         slot_counts: Number of slots of each row in each prefix, (rows, prefixes).
-        piece_ends: Increasing slot numbers at which intervals end, without the end of the last.
+        interval_ends: Increasing slot numbers at which intervals end, without the end of the last.
     """
 
     grid: Grid
     slot_counts: IntArray
-    piece_ends: IntArray
+    interval_ends: IntArray
 
     @classmethod
-    def from_entries(cls, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> Pieces:
-        """Return the coarsest partition that suffices for prefixes of these lengths.
+    def from_entries(cls, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> PrefixIntervals:
+        """Return the coarsest division of the last axis into intervals from whose counts these prefix counts follow.
 
         Args:
             bound: Axes of the table; the last one has a grid.
-            lengths: Numbers of slots of each prefix, counted row by row over the whole table.
+            lengths: Numbers of cells of each prefix, counted row by row over the whole table.
         """
         *first, last = bound
         grid = require_grid(last.axis)
@@ -231,29 +237,29 @@ class Pieces:
 
     @property
     def start_values(self) -> FloatArray:
-        """The lower bounds of all intervals but the first, in units of the column."""
-        return self.grid.exclusive_bound(self.piece_ends)
+        """Lower bound of each interval of the last axis but the first, in units of the column."""
+        return self.grid.exclusive_bound(self.interval_ends)
 
     @property
     def count(self) -> int:
-        """The number of intervals per row."""
-        return len(self.piece_ends) + 1
+        """Number of intervals into which the last axis is divided."""
+        return len(self.interval_ends) + 1
 
     @property
     def zero_counts(self) -> IntArray:
-        """Zeros to which counts are added: one for each row of the table and interval, and a last one for missing
-        records.
+        """Array of zeros, to which an engine adds its counts: one for each row of the table and interval of the last
+        axis, and a last one for missing records.
         """
         return np.zeros(len(self.slot_counts) * self.count + 1, dtype=np.int64)
 
     def sum_prefixes(self, counts: IntArray) -> list[int]:
-        """Return the count of each prefix, then the count of missing records.
+        """Return the count of each prefix of the table, then the count of missing records.
 
         Args:
             counts: Number of records for each row and interval, laid out as `zero_counts`.
         """
         running_counts = np.cumsum(counts[:-1].reshape(-1, self.count), axis=1)
-        ends = np.clip(np.searchsorted(self.piece_ends, self.slot_counts), 0, self.count - 1)
+        ends = np.clip(np.searchsorted(self.interval_ends, self.slot_counts), 0, self.count - 1)
         inside = np.take_along_axis(running_counts, ends, axis=1)
         prefix_counts = np.where(
             self.slot_counts == 0, 0, np.where(self.slot_counts == self.grid.slots, running_counts[:, -1:], inside)
@@ -262,11 +268,14 @@ class Pieces:
 
 
 def tabulate_units(counted: Iterable[tuple[int | None, int, int]], slots: int, doublings: int) -> IntArray:
-    """Return the table of `CountsUnits.sized_units`: numbers of units by size class and slot, then of missing values.
+    """Return numbers of privacy units by class of their number of rows and by cell, as one array, for a pilot query.
+
+    It has the layout of `CountsUnits.sized_units`: all cells of the first size class, then of the next, and last the
+    units with a missing value.
 
     Args:
-        counted: Tuples of slot, rows per unit and number of units. A slot of None or `slots` means a missing value.
-        slots: Number of slots.
+        counted: Tuples of cell, rows per unit and number of units. A cell of None or `slots` means a missing value.
+        slots: Number of cells.
         doublings: Number of classes of doubling size beyond the class of one row; the last class has all larger units.
 
     >>> tabulate_units([(0, 1, 5), (1, 3, 2), (None, 9, 1)], 2, 2).tolist()

@@ -26,10 +26,11 @@ Batches = Iterable[Any]
 
 
 def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
-    """Return a batch function that counts rows, or sums offsets, by cell.
+    """Return a batch function that counts rows, or sums their offsets from cell middles, by cell.
 
     Args:
-        axes: For each column, its thresholds, or None if it holds slots already; and its number of slots.
+        axes: For each column, its thresholds, or None if it holds indices of cells already; and its number of slots
+            (cells, with those below and above the grid).
         amounts: Constants of the offsets, see `collect_offset_constants`; None counts rows.
 
     Returns:
@@ -38,7 +39,8 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
     """
 
     def count_batches(batches: Batches) -> Iterator[Any]:
-        """SENSITIVE: yield, per joined batch, the cells with the high and low parts of their counts or sums.
+        """SENSITIVE: yield, for each group of joined batches, the cells with rows, and the exact count or sum of each,
+        split into a high and a low part.
 
         Args:
             batches: Arrow record batches, one column for each axis.
@@ -68,6 +70,9 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
 def _join_batches(batches: Batches) -> Iterator[list[Any]]:
     """Join batches to at least `ROWS_AT_ONCE` rows, so that few partial counts are sent on.
 
+    Args:
+        batches: Arrow record batches, one column for each axis.
+
     Yields:
         One array of floats for each column, NaN where a value is missing. The last batch may be shorter.
     """
@@ -84,18 +89,19 @@ def _join_batches(batches: Batches) -> Iterator[list[Any]]:
 
 
 def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None) -> Callable[[Batches], Iterator[Any]]:
-    """Return a batch function that yields the cell and the amount of each row, for conformance checks.
+    """Return a batch function that yields the cell and the amount of each row, for conformance checks on public rows.
 
     Args:
         axes: For each column after the first, its thresholds or None, and its number of slots; see `build_counter`.
-        amounts: Constants of the offsets; None: the amount is the cell index.
+        amounts: Constants of the offsets from cell middles, which are the amounts; None: the amount is the cell index.
 
     Returns:
-        A function that yields record batches with columns ``at`` (the id in the first column), ``place`` and ``added``.
+        A function that yields record batches with columns ``at`` (the id in the first column), ``place`` (the index of
+        the cell) and ``added`` (the amount).
     """
 
     def place_batches(batches: Batches) -> Iterator[Any]:
-        """Yield, per batch, the id, cell and amount of each row.
+        """Yield, for each batch, columns with the id, the cell index and the amount of each row.
 
         Args:
             batches: Arrow record batches of public rows: ids, then one column for each axis.
@@ -114,11 +120,15 @@ def build_placer(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None)
 
 
 def _find_places(values: Sequence[Any], axes: Sequence[tuple[Any, int]]) -> tuple[Any, Any, Any]:
-    """Return the cell index of each row (-1 if missing), its slot on the last axis, and a mask of missing rows.
+    """Return the cell index of each row, its cell on the last axis, and a mask of rows with a missing value.
 
     Args:
-        values: One array per axis; NaN if missing.
-        axes: Thresholds or None, and number of slots, for each axis.
+        values: One array per axis, (rows,); NaN if missing.
+        axes: For each axis, the thresholds between its cells (None: the values are cells already), and the number of
+            its cells.
+
+    Returns:
+        Cell index over all axes (-1 if missing), cell on the last axis (0 if missing), and the mask, (rows,) each.
     """
     import numpy as np
 
@@ -163,12 +173,16 @@ def _compute_amounts(values: Any, slot: Any, missing: Any, amounts: Sequence[Any
 
 
 def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Batches], Iterator[Any]]:
-    """Return a batch function that adds a column ``rank``: the HMAC-SHA256 of each row's texts.
+    """Return a batch function that adds to each row the HMAC-SHA256 of its texts, by which the rows of a unit are
+    ranked.
 
     Args:
-        inner: Inner padded key.
+        inner: Inner padded key of the HMAC.
         outer: Outer padded key.
-        columns_kept: Number of columns that are passed on; the columns after these are hashed.
+        columns_kept: Number of columns that are passed on; the columns after these are hashed and left out.
+
+    Returns:
+        A function that yields record batches with the columns passed on, and the digest as column ``rank``.
     """
 
     def rank_batches(batches: Batches) -> Iterator[Any]:
@@ -182,8 +196,12 @@ def build_ranker(inner: bytes, outer: bytes, columns_kept: int) -> Callable[[Bat
         import pyarrow as pa
 
         def digest_row(row: Sequence[Any]) -> str:
-            """Return the HMAC-SHA256 of a row in hexadecimal; texts carry their length, so that rows cannot be
-            confused.
+            """Return the HMAC-SHA256 of a row in hexadecimal.
+
+            The length of each text is hashed before it, so that no two rows give the same bytes.
+
+            Args:
+                row: Texts of the row; None where missing.
             """
             encoded = (b"-" if text is None else b"%d:%b" % (len(text), text) for text in row)
             return sha256(outer + sha256(inner + b"".join(encoded)).digest()).hexdigest()

@@ -36,7 +36,7 @@ from dpcurves.records.value_names import value_name
 
 from . import spark_batches, spark_sql
 from .conformance import ConformanceReport, require_conformance, run_checks
-from .slots import OffsetConstants, Pieces, find_thresholds, tabulate_units
+from .slots import OffsetConstants, PrefixIntervals, find_thresholds, tabulate_units
 from .spark_expressions import DerivingFrame, SparkDerivedColumns, are_values_equal
 
 # The connection to Spark Connect: encrypted except on loopback, a separate session, with bounded timeouts.
@@ -76,7 +76,11 @@ def connect(url: str) -> Any:
 
 
 def end_session(session: Any) -> None:
-    """End a session without waiting for a server that is down."""
+    """End a session without waiting for a server that is down.
+
+    Args:
+        session: Session of Spark Connect.
+    """
     with suppress(Exception):
         session.client.set_retry_policies([])
         session.stop()
@@ -143,6 +147,13 @@ class CachedRows:
     """
 
     def __init__(self, used: Callable[[Sequence[int]], Any], session: Any, *, costly: bool) -> None:
+        """Prepare to cache rows; nothing is computed yet.
+
+        Args:
+            used: Function of positions of columns that returns the frame of the rows within the contribution bound.
+            session: The Spark session.
+            costly: Whether rows are costly to compute, and are cached from the first request on, not from the second.
+        """
         self._used = used
         self._session = session
         self._seen: set[int] | None = set() if not costly else None
@@ -150,11 +161,11 @@ class CachedRows:
         self._kept: Any = None
 
     def __repr__(self) -> str:
-        return "KeptRows(hidden)"
+        return "CachedRows(hidden)"
 
     def select_rows(self, places: Sequence[int]) -> Any:
-        """Return a frame of the used rows with at least the columns at these positions, cached from their second
-        request on.
+        """Return a frame of the rows within the contribution bound with at least the columns at these positions, cached
+        from their second request on.
 
         Args:
             places: Positions of the columns in the schema.
@@ -250,13 +261,13 @@ class CheckableSpark:
         return bytes.fromhex(fetch_columns(ranked)["rank"][0])
 
     def _place_values(self, grid: Grid, values: FloatArray, amounts: Sequence[Any] | None, name: str) -> IntArray:
-        """Return the column `name` (cell or amount) that the batch function gives each public value, in order.
+        """Return the cell, or the offset from its middle, that Spark computes for each public value, in order.
 
         Args:
             grid: Grid of the cells.
             values: Public numbers, (values,).
-            amounts: Constants of the sums; None: rows are counted.
-            name: ``place`` or ``added``.
+            amounts: Constants of the offsets; None: no offsets are computed.
+            name: Column that is returned: ``place`` (index of the cell) or ``added`` (offset).
         """
         work = spark_batches.build_placer([(find_thresholds(grid), grid.slots)], amounts)
         columns = fetch_columns(map_batches(self._send_values(values), work, "at bigint, place bigint, added bigint"))
@@ -277,7 +288,7 @@ class CheckableSpark:
         return _sort_by_position(columns["n"], columns["at"]).astype(np.float64)
 
     def _send_values(self, values: FloatArray) -> Any:
-        """Return a frame of public values `c0` with their positions `at`.
+        """Return a Spark data frame of public test values: column `c0`, and their positions as column `at`.
 
         Args:
             values: Public numbers, of shape ``(n,)``.
@@ -328,7 +339,7 @@ def collect_offset_constants(grid: Grid, half: int, *, squared: bool) -> Sequenc
 
 
 def _sort_by_position(values: Any, positions: Any) -> NDArray[Any]:
-    """Return the values sorted by their positions.
+    """Return values that Spark returned in any order, sorted by their positions.
 
     Args:
         values: Values in any order.
@@ -369,6 +380,17 @@ class SparkEngine(CheckableSpark):
     failure: str = FAILED
 
     def __init__(self, frame: Any, unit: Unit, key: bytes, version: int | None = None) -> None:
+        """Prepare to count a Spark data frame under a contribution bound; its schema is read, but no row.
+
+        Args:
+            frame: The data frame.
+            unit: Privacy unit and contribution bound.
+            key: Secret key of the session; the workers receive a key derived from it, which ranks the rows of a unit.
+            version: Delta version or Iceberg snapshot that the frame reads; None: the newest.
+
+        Raises:
+            InvalidArgument: the unit's column is missing, or its type cannot identify a unit.
+        """
         super().__init__(frame.sparkSession)
         self._frame = frame
         self._unit = unit
@@ -430,7 +452,7 @@ class SparkEngine(CheckableSpark):
         Args:
             rows: Data frame with the derived columns.
             position: Position of the derived column.
-            places: Positions of the columns that are selected.
+            places: Positions of the columns that a query of it selects.
             argument: Name of the argument, for the message.
 
         Raises:
@@ -482,7 +504,8 @@ class SparkEngine(CheckableSpark):
         self._proven |= {bound_axis.axis.grid for bound_axis in unchecked if isinstance(bound_axis.axis, Axis)}
 
     def counts(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the exact number of used rows per cell, followed by the rows missing on any axis.
+        """SENSITIVE: return the exact number of rows within the contribution bound per cell, followed by the rows
+        missing on any axis.
 
         Args:
             bound: Axes of the query, bound to their columns.
@@ -513,31 +536,36 @@ class SparkEngine(CheckableSpark):
         return table
 
     def sums(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets on the last axis per cell, followed by 0.
+        """SENSITIVE: return, for each cell, the exact sum of its values' offsets from the middle of the cell; last a 0.
+
+        Offsets are on the last axis, in integer steps.
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
 
         Returns:
-            The sums as integers of any size, the last axis fastest.
+            The sums as integers of any size, the last axis fastest; the last entry stands for missing rows.
         """
         return self._sum_amounts(bound, half, squared=False)
 
     def squares(self, bound: Sequence[BoundAxis], half: int) -> list[int]:
-        """SENSITIVE: return the exact sum of ``2 * offset**2 - half**2`` on the last axis per cell, followed by 0.
+        """SENSITIVE: return, for each cell, the exact sum of ``2 * offset**2 - half**2`` over its values; last a 0.
+
+        The offset of a value is its distance from the middle of its cell on the last axis, in integer steps.
 
         Args:
             bound: Axes of the query, each with its column of the schema; the last has a grid.
             half: Half the number of steps of a cell, and the largest offset from its middle.
 
         Returns:
-            The sums as integers of any size, the last axis fastest.
+            The sums as integers of any size, the last axis fastest; the last entry stands for missing rows.
         """
         return self._sum_amounts(bound, half, squared=True)
 
     def _sum_amounts(self, bound: Sequence[BoundAxis], half: int, *, squared: bool) -> list[int]:
-        """SENSITIVE: return the exact sum of offsets, or of centred squares, per cell, followed by 0.
+        """SENSITIVE: return for each cell the exact sum, over its rows, of the offsets of numbers from the middle of
+        the cell, or of their squares. A 0 follows.
 
         Args:
             bound: Axes of the query; the last one has the numbers that are summed.
@@ -559,28 +587,29 @@ class SparkEngine(CheckableSpark):
         return [*table[:-1], 0]
 
     def prefixes(self, bound: Sequence[BoundAxis], lengths: Sequence[int]) -> list[int]:
-        """SENSITIVE: return the exact number of used rows in each prefix, followed by the missing rows.
+        """SENSITIVE: return exact counts of rows in prefixes of the table (its first cells), within the contribution
+        bound.
 
         Args:
             bound: Axes of the query; prefixes are along the last one.
             lengths: Number of cells in each prefix.
 
         Returns:
-            Counts, (prefixes + 1,) for each combination of the other axes; missing rows last.
+            Count of each prefix for each combination of the other axes, then the count of missing rows.
         """
-        pieces = Pieces.from_entries(bound, lengths)
+        intervals = PrefixIntervals.from_entries(bound, lengths)
         axes = [
             (_find_axis_thresholds(bound_axis) if isinstance(bound_axis.axis, Axis) else None, bound_axis.axis.slots)
             for bound_axis in bound[:-1]
         ]
-        counts = pieces.zero_counts
-        for index, number in self._count_batches(bound, [*axes, (pieces.start_values, pieces.count)]):
+        counts = intervals.zero_counts
+        for index, number in self._count_batches(bound, [*axes, (intervals.start_values, intervals.count)]):
             counts[index] = number
-        return pieces.sum_prefixes(counts)
+        return intervals.sum_prefixes(counts)
 
     def numbers(self, bound: Sequence[BoundAxis]) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield all used rows as one batch: numbers for grids, indices of categories (slots) for others;
-        NaN: missing.
+        """SENSITIVE: yield all rows within the contribution bound as one batch: numbers for grids, indices of
+        categories (slots) for others; NaN: missing.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -593,7 +622,8 @@ class SparkEngine(CheckableSpark):
         yield [np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))]
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
-        """SENSITIVE: yield all used rows as one batch, with the random subset of each row's unit.
+        """SENSITIVE: yield all rows within the contribution bound as one batch, with the random subset of each row's
+        unit.
 
         Args:
             bound: Axes of the query, bound to their columns.
@@ -608,8 +638,8 @@ class SparkEngine(CheckableSpark):
         yield [*(np.asarray(columns[f"v{i}"], dtype=np.float64) for i in range(len(bound))), subset_numbers]
 
     def _select_named(self, bound: Sequence[BoundAxis]) -> Any:
-        """Return the used rows with columns ``c0``, ``c1``, ... by index, and a text column `name` that identifies the
-        unit.
+        """Return the rows within the contribution bound with columns ``c0``, ``c1``, ... by index, and a text column
+        `name` that identifies the unit.
 
         If each record is a unit, its name is a digest of its countable columns plus its number among identical records.
 
@@ -628,17 +658,18 @@ class SparkEngine(CheckableSpark):
         return digested.selectExpr(*selected, f"concat(digest, ':', CAST({copy} AS STRING)) AS name")
 
     def _row_digest_sql(self) -> str:
-        """Return SQL for a digest of a row's countable columns."""
+        """Return SQL for a digest of a row's columns of numbers and text, which identifies the row."""
         texts = [spark_sql.rank_text_sql(self.columns[i], self._quoted_name(i)) for i in self._find_countable()]
         encoded = [f"coalesce(concat(CAST(octet_length({text}) AS STRING), ':', {text}), '-')" for text in texts]
         return f"sha2(concat({', '.join(encoded)}), 256)"
 
     def _find_countable(self) -> list[int]:
-        """Return the positions of the columns of numbers and text, which identify a row."""
+        """Return the positions of the columns of numbers and text, whose values identify a row when rows are ranked."""
         return [i for i, column in enumerate(self.columns) if column.kind in {ColumnKind.NUMBERS, ColumnKind.TEXT}]
 
     def places(self, bound: Sequence[BoundAxis]) -> IntArray:
-        """SENSITIVE: return the cell index of each used row; the number of cells for rows missing on any axis.
+        """SENSITIVE: return the cell index of each row within the contribution bound; the number of cells for rows
+        missing on any axis.
 
         Args:
             bound: Axes of the query, bound to their columns.
@@ -681,11 +712,14 @@ class SparkEngine(CheckableSpark):
         return dict(zip(columns["n"].tolist(), columns["count"].tolist(), strict=True))
 
     def sized_units(self, bound: BoundAxis, doublings: int) -> IntArray:
-        """SENSITIVE: return exact numbers of units by number of rows (in classes of 1, 2, 3 to 4, 5 to 8, ...) and
-        cell.
+        """SENSITIVE: return the exact number of units by number of rows and by cell of an axis, from which the
+        contribution bound can be chosen.
+
+        Numbers of rows are in classes of 1, 2, 3 to 4, 5 to 8, and so on.
 
         Args:
-            bound: The axis, bound to its column. A unit is placed by one row, its first in the secret ranking.
+            bound: The axis, bound to its column. A unit counts in the cell of one of its rows, the first in the secret
+                ranking.
             doublings: Number of size classes beyond the first.
 
         Raises:
@@ -693,7 +727,7 @@ class SparkEngine(CheckableSpark):
         """
         slot = spark_sql.slot_sql(bound, 0)
         if slot is None:
-            raise InvalidArgument("grid", "units are counted by values in few cells; choose a grid of fewer cells")
+            raise InvalidArgument("grid", "has too many cells to count units by value; choose a grid of fewer cells")
         rows = self._rank_used_rows([bound.place], with_size=True).selectExpr("*", *spark_sql.guesses_sql([bound]))
         slot_frame = rows.selectExpr(f"coalesce({slot}, {bound.axis.slots}) AS slot", "size")
         columns = fetch_columns(slot_frame.groupBy("slot", "size").count())
@@ -701,7 +735,7 @@ class SparkEngine(CheckableSpark):
         return tabulate_units(sized_counts, bound.axis.slots, doublings)
 
     def names(self, bound: BoundAxis) -> dict[str, int]:
-        """SENSITIVE: return the exact number of units with each name of a column.
+        """SENSITIVE: return the exact number of units in each category of a column, by the name of the category.
 
         Args:
             bound: Column of categories.
@@ -729,7 +763,11 @@ class SparkEngine(CheckableSpark):
         return {value: units for value, units in names if value is not None}
 
     def using(self, unit: Unit) -> SparkEngine:
-        """Return an engine on the same frame with the contribution bound of `unit`."""
+        """Return an engine on the same frame with the contribution bound of `unit`.
+
+        Args:
+            unit: Privacy unit with its contribution bound.
+        """
         engine = type(self)(self._frame, unit, self._data_key, self._version)
         engine._rows, engine._proven_positions = self._rows, self._proven_positions  # its filter and derived columns
         return engine
@@ -763,8 +801,8 @@ class SparkEngine(CheckableSpark):
             yield int(index), (int(high) << 31) + int(low)
 
     def _used_rows(self, bound: Sequence[BoundAxis]) -> Any:
-        """Return the used rows as a frame, columns named by their position: ``c0``, ``c1``, ... Further columns may be
-        there.
+        """Return the rows within the contribution bound as a frame, columns named by their position: ``c0``, ``c1``,
+        ... Further columns may be there.
 
         Args:
             bound: Axes of the query, each with its column of the schema.
@@ -772,7 +810,7 @@ class SparkEngine(CheckableSpark):
         return self._kept.select_rows(sorted({axis.place for axis in bound}))
 
     def _read_rows(self, places: Sequence[int]) -> Any:
-        """Return the used rows with the columns at these positions, uncached.
+        """Return the rows within the contribution bound with the columns at these positions, uncached.
 
         Args:
             places: Positions of the columns in the schema.
@@ -782,9 +820,10 @@ class SparkEngine(CheckableSpark):
         return self._rank_used_rows(places)
 
     def _rank_used_rows(self, places: Sequence[int], *, with_size: bool = False) -> Any:
-        """Return the used rows, ranked as by `used_rows_sql` of the DuckDB engine, with the same guarantee.
+        """Return the rows within the contribution bound: of each unit, the first rows in a secret ranking.
 
-        The key is sent to the workers, and is not part of a statement. Rows that pass a filter are used first.
+        The guarantee is that of `used_rows_sql` of the DuckDB engine. The key is sent to the workers, and is not part
+        of a statement. Rows that pass a filter are used first.
 
         Args:
             places: Positions of the columns in the schema.
@@ -855,7 +894,11 @@ def _find_axis_thresholds(bound: BoundAxis) -> FloatArray:
 
 
 def _try_hash_files(frame: Any) -> int | None:
-    """Return `_hash_files` of a frame; None if the server does not support it."""
+    """Return a hash of the files that a data frame reads, as `_hash_files`; None if the server does not support it.
+
+    Args:
+        frame: Spark data frame.
+    """
     try:
         return _hash_files(frame)
     except Exception:  # not all servers support it
@@ -863,11 +906,22 @@ def _try_hash_files(frame: Any) -> int | None:
 
 
 def _hash_files(frame: Any) -> int | None:
-    """Return a hash of the files that the frame reads; None if unknown, as for rows that were sent to Spark."""
+    """Return a hash of the list of files that a data frame reads, to detect changes.
+
+    Args:
+        frame: Spark data frame.
+
+    Returns:
+        The hash; None if the files are unknown, as for rows that were sent to Spark.
+    """
     files = sorted(frame.selectExpr("*").inputFiles())  # a new frame, as the old one may have cached the answer
     return _hash_facts(files) if files else None
 
 
 def _hash_facts(facts: object) -> int:
-    """Return a hash below 2**60 of the repr of facts."""
+    """Return a hash, below 2**60, of an object's `repr`, which identifies a state of the data.
+
+    Args:
+        facts: Object whose `repr` states what identifies the state.
+    """
     return int(sha256(repr(facts).encode()).hexdigest()[:15], 16)

@@ -118,7 +118,11 @@ def _match_all(pattern: str) -> str:
 
 
 def _finite(operation: str) -> str:
-    """Return SQL of an operation on doubles; NULL where its value is not finite."""
+    """Return SQL of an operation on doubles whose value is NULL where it is infinite or NaN.
+
+    Args:
+        operation: SQL of the operation.
+    """
     return f"CASE WHEN abs({operation}) < {INFINITE} THEN {operation} END"
 
 
@@ -332,7 +336,7 @@ def _are_equal(received: Sequence[Any], expected: Any, kind: ValueType) -> bool:
 
 
 def _encode_values(values: Sequence[Any], kind: ValueType) -> Any:
-    """Return Python values as the array that `evaluate_checked` accepts.
+    """Return Python values as a NumPy array in the form that `evaluate_checked` accepts.
 
     Args:
         values: Values, None where missing.

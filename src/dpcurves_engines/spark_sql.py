@@ -51,7 +51,7 @@ _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END
 
 
 def make_column(name: str, declared: str) -> Column:
-    """Return a column with the SQL that reads its values, for any value.
+    """Return the schema's description of a Spark column, with the SQL that reads its values; it fails for no value.
 
     Args:
         name: Name of the column.
@@ -94,12 +94,16 @@ def make_column(name: str, declared: str) -> Column:
 
 
 def quote_identifier(name: str) -> str:
-    """Quote a name with backticks, doubling any backtick in it."""
+    """Quote a name with backticks, doubling any backtick in it.
+
+    Args:
+        name: Name of a column or table.
+    """
     return "`" + name.replace("`", "``") + "`"
 
 
 def rank_text_sql(column: Column, name: str) -> str:
-    """Return SQL of the text by which rows are ranked; a long text is replaced by its hash.
+    """Return SQL of the text of a column by which the rows of a unit are ranked; a long text is replaced by its hash.
 
     Args:
         column: The column.
@@ -112,7 +116,7 @@ def rank_text_sql(column: Column, name: str) -> str:
 
 
 def guesses_sql(bound: Sequence[BoundAxis]) -> list[str]:
-    """Return SQL of the extra columns g0, g1, ... with guessed cells, which `slot_sql` refers to.
+    """Return SQL of additional columns g0, g1, ... with the guessed cell on each axis, which `slot_sql` corrects.
 
     Args:
         bound: Axes of the table, bound to columns.
@@ -130,7 +134,7 @@ def guesses_sql(bound: Sequence[BoundAxis]) -> list[str]:
 
 
 def _guess_sql(grid: Grid, formula: Formula, number: str) -> str:
-    """Return SQL of the cell of a double, or of the cell above.
+    """Return SQL of a guess of the cell of a double: its cell, or the next higher one, which `slot_sql` corrects.
 
     The SQL fails for no value, because values are clipped to the inner edges first. NULL and NaN are clipped too, to
     either side; `slot_sql` recognises them by the number itself.
@@ -148,11 +152,12 @@ def _guess_sql(grid: Grid, formula: Formula, number: str) -> str:
 
 
 def slot_sql(bound: BoundAxis, place: int) -> str | None:
-    """Return SQL of the slot of a value on one axis; NULL if the value is missing.
+    """Return SQL of the slot of a value on one axis: the index of its cell or category; NULL if the value is missing.
 
     Args:
         bound: The axis, bound to its column.
-        place: Position of the axis in the table, which numbers its guess column.
+        place: Position of the axis among the axes of the query; the column ``g<place>`` holds its guessed cell, from
+            `guesses_sql`.
 
     Returns:
         SQL of an integer from 0; None if the grid needs a function of Spark's Python workers (`spark_batches`).
@@ -173,7 +178,7 @@ def slot_sql(bound: BoundAxis, place: int) -> str | None:
 
 
 def _is_named_sql(bound: BoundAxis, name: str) -> str:
-    """Return SQL of whether a value of a categorical axis has this name.
+    """Return an SQL condition: the value of a categorical column is the category with this name.
 
     Decimals are compared as numbers, because engines format them differently.
 
@@ -208,7 +213,7 @@ def has_value_sql(bound: BoundAxis) -> str:
 
 
 def name_sql(bound: BoundAxis) -> str:
-    """Return the SQL of the text from which `value_names.value_name` makes the name of a value.
+    """Return SQL of the text of a value, from which `value_names.value_name` makes the name of its category.
 
     Args:
         bound: The axis, bound to its column. The SQL is NULL if the value is missing.
@@ -220,16 +225,20 @@ def name_sql(bound: BoundAxis) -> str:
 
 
 def _is_short(grid: Grid) -> bool:
-    """Return True if a grid has at most 4 thresholds, so that SQL compares a value with each in turn."""
+    """Return True if a grid has at most 4 thresholds, so that SQL compares a value with each in turn.
+
+    Args:
+        grid: Public cells.
+    """
     return grid.slots <= 5  # up to 4 thresholds are compared one by one
 
 
 def _threshold_count_sql(thresholds: FloatArray, number: str) -> str:
-    """Return SQL of the number of thresholds at or below a double; NULL if it is NULL or NaN.
+    """Return SQL of the index of the interval between thresholds in which a number lies: how many are at or below it.
 
     Args:
         thresholds: Increasing thresholds, (thresholds,).
-        number: SQL of the double.
+        number: SQL of the double; the result is NULL if it is NULL or NaN.
     """
     cases = [
         f"WHEN {number} < {double_literal(threshold)} THEN {threshold_index}"
@@ -258,7 +267,8 @@ def _formula_slot_sql(grid: Grid, number: str, guess: str) -> str:
 
 
 def value_sql(bound: BoundAxis) -> str:
-    """Return SQL of the number on an axis, or of a category's slot, as a double; NULL or NaN if missing.
+    """Return SQL of the number on an axis, or of the index of a category (slot), as a double; NULL or NaN if it is
+    missing.
 
     Args:
         bound: Axis, and its column of the schema.
@@ -268,7 +278,7 @@ def value_sql(bound: BoundAxis) -> str:
 
 
 def _number_sql(bound: BoundAxis) -> str:
-    """Return SQL of a value on an axis as a double; NULL or NaN if it is missing or no number.
+    """Return SQL of the numeric value of an axis as a double; NULL or NaN if it is missing or no number.
 
     Args:
         bound: Axis, and its column of the schema.
@@ -277,10 +287,10 @@ def _number_sql(bound: BoundAxis) -> str:
 
 
 def cell_index_sql(slots: list[str], sizes: list[int]) -> str:
-    """Return SQL of the index of a cell, last axis fastest; NULL if a slot is NULL.
+    """Return SQL of the index of a row's cell in the table of counts, last axis fastest; NULL if a value is missing.
 
     Args:
-        slots: SQL of the slot on each axis.
+        slots: SQL of the slot (index of the cell) on each axis; NULL for a missing value.
         sizes: Number of slots of each axis.
     """
     index = slots[0]  # with one axis it stays a 32-bit number, which Spark groups faster
@@ -299,7 +309,11 @@ def double_literal(value: float) -> str:
 
 
 def text_literal(text: str) -> str:
-    """Return SQL of exactly this text, as hexadecimal bytes."""
+    """Return SQL of exactly this text, as hexadecimal bytes.
+
+    Args:
+        text: The text.
+    """
     return f"CAST(X'{text.encode('utf-8', 'backslashreplace').hex()}' AS STRING)"
 
 

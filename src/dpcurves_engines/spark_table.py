@@ -103,6 +103,9 @@ def spark_at(url: str, *, table: str, version: int | None = None) -> RemoteSpark
 def _require_version(version: object) -> None:
     """Check that a version is None or a nonnegative integer.
 
+    Args:
+        version: Object that a user passed as the version of a table.
+
     Raises:
         WrongArgumentType: the version is something else.
     """
@@ -161,7 +164,7 @@ class SparkTable(EngineTable):
 
     @property
     def engine(self) -> str:
-        """The engine's name for privacy statements."""
+        """Name of the engine that counts, which privacy statements state."""
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
@@ -198,7 +201,7 @@ class RemoteSparkTable(EngineTable):
 
     @property
     def engine(self) -> str:
-        """The engine's name for privacy statements."""
+        """Name of the engine that counts, which privacy statements state."""
         return "Spark"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:

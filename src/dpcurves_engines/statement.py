@@ -135,6 +135,9 @@ class SqlQuestion:
         is refused. So a question sends an engine only names of columns and of the table, single values, and expressions
         of the closed language (`dpcurves.expressions`), as for questions from files.
 
+        Args:
+            text: The statement.
+
         Raises:
             ValueError: The text is no statement of the form `FORM`; the message names the rule, and quotes the part
                 that broke it where there is one.
@@ -182,7 +185,7 @@ class SqlQuestion:
         return tuple(self.question_json["probabilities"]) if asks_quantiles else ()
 
     def _explain_ungrouped(self) -> str:
-        """Return the message for a question type without groups."""
+        """Return the error message for GROUP BY with a function whose question has no groups."""
         word = self.question_json["ask"]
         if word == "quantiles" or BY in _field_names(list_question_classes()[word]):
             return f"{FUNCTIONS[self.function].describe_call(self.function)}: with GROUP BY cells are needed"
@@ -265,7 +268,11 @@ def _groups_to_json(groups: Categories | tuple[Categories, ...]) -> Any:
 
 
 def _refuse(rule: str) -> NoReturn:
-    """Raise `InvalidArgument` about the argument ``statement`` with this rule."""
+    """Raise the error of an SQL statement that is not accepted: `InvalidArgument` about the argument ``statement``.
+
+    Args:
+        rule: The rule that the statement breaks, and what to write instead.
+    """
     raise InvalidArgument("statement", rule)
 
 
@@ -279,7 +286,8 @@ PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
 
 
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
-    """Split a SQL statement: expressions among arguments are replaced by quoted column names, and WHERE is taken out.
+    """Return an SQL statement with expressions among arguments replaced by quoted column names, and its WHERE
+    condition.
 
     Formal guarantees: each expression and the condition are parsed by the closed language, which refuses unknown
     syntax. The rest of the statement is accounted for word by word.
@@ -289,7 +297,7 @@ def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node 
         tokens: Its tokens, with their positions.
 
     Returns:
-        The changed statement, and the syntax tree of the condition; None without WHERE.
+        The statement without expressions and WHERE, and the syntax tree of the condition; None without WHERE.
 
     Raises:
         ValueError: an expression or the condition is not of the language.
@@ -362,7 +370,7 @@ def _find_expressions(text: str, tokens: Sequence[Any], start: int, columns: int
 
 
 def _format_part(part: str) -> str:
-    """Return the canonical text of an expression of columns.
+    """Return the canonical text of an expression of columns, so that equal expressions have equal texts.
 
     Args:
         part: Text of the expression, or the name of a column.
@@ -372,14 +380,19 @@ def _format_part(part: str) -> str:
     """
     node = _parse_part(part, "")
     if not find_column_names(node):
-        _refuse(f"{_shorten(part)} is neither the name of a column nor an expression of columns")
+        _refuse(f"{_shorten(part)} is neither a column nor an expression of columns, such as wage / hours")
     return node.name if isinstance(node, ColumnName) else format_expression(node)
 
 
 def _parse_part(part: str, prefix: str) -> Node:
-    """Return the parsed expression that is a part of a statement.
+    """Return the syntax tree of an expression or condition inside a statement.
 
-    Raises `InvalidArgument`; `prefix` begins the message.
+    Args:
+        part: Text of the expression.
+        prefix: Beginning of the error message.
+
+    Raises:
+        InvalidArgument: the text is no valid expression.
     """
     try:
         return parse_expression(" ".join(part.split()), "statement")
@@ -407,7 +420,7 @@ def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dic
         if values is None:
             rest.append(part)
         elif values[0] in listed:
-            _refuse(f"WHERE {_shorten(values[0])}: its groups are listed once")
+            _refuse(f"WHERE {_shorten(values[0])}: list the groups of a column in one condition only")
         else:
             listed[values[0]] = values[1]
     if not rest:
@@ -419,7 +432,11 @@ def _split_condition(condition: Node | None, groups: Sequence[str]) -> tuple[dic
 
 
 def _list_conjuncts(condition: Node | None) -> Iterator[Node]:
-    """Yield the conditions that are joined by AND at the top of a condition; none if there is no condition."""
+    """Yield the conditions that are joined by AND at the top of a condition; none if there is no condition.
+
+    Args:
+        condition: Syntax tree of a WHERE condition; None without one.
+    """
     if isinstance(condition, Call) and condition.function == "and":
         for part in condition.arguments:
             yield from _list_conjuncts(part)
@@ -452,6 +469,15 @@ class _StatementReader:
     """Walks the syntax tree of a statement, and records each word that it has interpreted."""
 
     def __init__(self, text: str) -> None:
+        """Parse the text of an SQL statement into a syntax tree, which `read_statement` interprets.
+
+        Args:
+            text: The statement.
+
+        Raises:
+            MissingPackage: sqlglot is not installed.
+            InvalidArgument: the text is not one SELECT statement of the supported form, has comments, or is too long.
+        """
         try:
             import sqlglot
         except ModuleNotFoundError as error:
@@ -491,7 +517,7 @@ class _StatementReader:
         self.read = list[str]()
 
     def read_statement(self) -> SqlQuestion:
-        """Return the parsed statement.
+        """Return the question of the SQL statement, with its groups and its condition.
 
         Raises:
             InvalidArgument: the statement is not of the supported form, or a word of it was not interpreted.
@@ -529,11 +555,15 @@ class _StatementReader:
     # Each method below records the words that it reads, in order.
 
     def _write_down(self, *words: str) -> None:
-        """Append words of the SQL text, in order, to the words that were interpreted."""
+        """Record words of the SQL text as interpreted, so that words which were ignored can be found and refused.
+
+        Args:
+            words: The words, in the order of the text.
+        """
         self.read += words
 
     def _iterate_list(self, expressions: Sequence[Any]) -> Iterator[Any]:
-        """Yield the expressions of a SQL list, and record the commas between them as understood.
+        """Yield the expressions of an SQL list, and record the commas between them as interpreted.
 
         Args:
             expressions: Expressions of the list, in order.
@@ -645,7 +675,8 @@ class _StatementReader:
     def _read_arguments(
         self, name: str, function: SqlFunction, values: list[Any], options: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return the fields of the question that arguments by position state: grid, bounds, probabilities and others.
+        """Return the fields of the question that the arguments of an SQL function call state: grid, bounds,
+        probabilities and others.
 
         Args:
             name: Name of the function, for the message.
@@ -688,7 +719,11 @@ class _StatementReader:
         return arguments
 
     def _read_table(self, clause: exp.Expression) -> tuple[str, ...]:
-        """Return the parts of the table's name in a FROM clause: catalog and schema if stated, then the table."""
+        """Return the parts of the table's name in a FROM clause: catalog and schema if stated, then the table.
+
+        Args:
+            clause: Syntax tree of the FROM clause.
+        """
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
             _refuse(f"FROM {_format_expression(table)}: name a table or view; for a query, {A_VIEW}")
@@ -739,6 +774,9 @@ class _StatementReader:
     def _read_value(self, expression: exp.Expression) -> Any:
         """Return a literal, or a tuple of the literals in brackets.
 
+        Args:
+            expression: Syntax tree of an argument of a function.
+
         Raises:
             InvalidArgument: the expression is something else.
         """
@@ -776,17 +814,17 @@ class _StatementReader:
         return sign * int(text) if re.fullmatch(r"[0-9]+", text) else sign * _parse_number(text)
 
     def _read_parts(self, expression: exp.Expression, allowed_parts: tuple[str, ...]) -> dict[str, Any]:
-        """Return the parts of an expression; refuse parts that are not allowed, and a missing first part.
+        """Return the clauses or operands of a parsed SQL expression by name, and refuse all that are not allowed.
 
         Args:
             expression: Expression of the parser.
-            allowed_parts: Names of its parts that are accepted; the first is required.
+            allowed_parts: Names of the clauses or operands that are accepted; the first is required.
 
         Returns:
-            Parts by name, without empty ones.
+            Syntax trees by name, without empty ones.
 
         Raises:
-            InvalidArgument: another part is present, or the first is missing.
+            InvalidArgument: another clause is present, or the first is missing.
         """
         operands = {
             name.rstrip("_"): value for name, value in expression.args.items() if value not in (None, False, [], "")
@@ -811,6 +849,9 @@ OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
 def _parse_number(text: str) -> float:
     """Return the finite double that a text states.
 
+    Args:
+        text: Text of a number in the statement.
+
     Raises:
         InvalidArgument: the text states none.
     """
@@ -824,7 +865,11 @@ def _parse_number(text: str) -> float:
 
 
 def _format_expression(expression: exp.Expression) -> str:
-    """Return the SQL of an expression, shortened for messages."""
+    """Return the SQL of an expression, shortened for messages.
+
+    Args:
+        expression: Syntax tree of the expression.
+    """
     try:
         return _shorten(expression.sql(dialect=DIALECT))
     except Exception:
@@ -832,7 +877,11 @@ def _format_expression(expression: exp.Expression) -> str:
 
 
 def _shorten(text: str) -> str:
-    """Return a text in one line, cut to 60 characters."""
+    """Return a text in one line, cut to 60 characters.
+
+    Args:
+        text: Text that a message quotes.
+    """
     line = " ".join(text.split())
     shown_characters = 60  # characters of a statement that a message quotes
     return line if len(line) <= shown_characters else f"{line[:shown_characters]}..."
@@ -938,7 +987,12 @@ def sql(
 
 @contextmanager
 def write_hints_as_fields() -> Iterator[None]:
-    """Write the hint of an error that suggests arguments and options as fields of a function: event_value => 'yes'."""
+    """Context in which hints of errors are written as SQL arguments, ``event_value => 'yes'``, not as Python or
+    options.
+
+    Raises:
+        InvalidArgument: the error that was raised inside, about ``statement``, if its hint was rewritten.
+    """
     try:
         yield
     except InvalidArgument as error:
@@ -1014,7 +1068,12 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
 
 
 def _quote_name(name: Sequence[str], quote: str) -> str:
-    """Return a qualified name, with quotes around parts that are not plain names."""
+    """Return a qualified name, with quotes around parts that are not plain names.
+
+    Args:
+        name: Parts of the name, such as schema and table.
+        quote: Quotation mark of the database.
+    """
     return ".".join(word if PLAIN.fullmatch(word) else quote + word.replace(quote, 2 * quote) + quote for word in name)
 
 

@@ -30,7 +30,7 @@ def parse_names(argument: str, text: str) -> tuple[str, ...]:
     """Return the names of columns in a comma-separated list, without surrounding spaces.
 
     Args:
-        argument: Name of the option, which does not matter here.
+        argument: Name of the option; not used, because any text is accepted.
         text: The list as typed.
     """
     return tuple(name.strip() for name in text.split(","))
@@ -65,7 +65,7 @@ class ModelPairOptions(options.QuestionOptions):
     model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question by name, with an empty tuple for no thresholds.
+        """Return the fields of a model pair's question by name; `thresholds` is an empty tuple if none was typed.
 
         Args:
             defaults: Default values of the question's fields.
@@ -236,7 +236,11 @@ class NumbersView(ResultView):
     """View of all numbers of a result, or of the results of several categories."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return a table with a row for each number, or with categories a row for each number and category."""
+        """Return a table with a row for each number, or with categories a row for each number and category.
+
+        Args:
+            curve: The released result, or results by category.
+        """
         if not hasattr(curve, "label_columns"):
             columns = curve._known_columns()
             return [self.make_table(curve, columns, what=curve._interval_name(), max_rows=len(curve.names))]
@@ -247,7 +251,11 @@ class ScorerView(NumbersView):
     """View of a scorer: the held-out area under the ROC curve, and coefficients."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return the table of areas and other numbers, and a table with the coefficient of each feature."""
+        """Return the table of areas and other numbers, and a table with the coefficient of each feature.
+
+        Args:
+            curve: The released scorer.
+        """
         coefficients = curve.coefficients
         return [
             *super().tables(curve),
@@ -259,7 +267,11 @@ class ClassesView(NumbersView):
     """View of a model of several classes: all numbers, and the confusion matrix if predicted classes were counted."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return a table of numbers, and the confusion matrix with a row for each true class."""
+        """Return a table of numbers, and the confusion matrix with a row for each true class.
+
+        Args:
+            curve: The released result.
+        """
         tables = super().tables(curve)
         if curve.question.predicted is None:
             return tables
@@ -274,7 +286,11 @@ class QuantilesView(NumbersView):
     """View of forecast quantiles: all numbers, and the histogram of the probability integral transform (PIT)."""
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return a table of numbers, and a table with a row for each bin of the histogram."""
+        """Return a table of numbers, and a table with a row for each bin of the histogram.
+
+        Args:
+            curve: The released result.
+        """
         ends = (0.0, *curve.question.quantiles, 1.0)
         expected = [after - before for before, after in pairwise(ends)]
         columns = {"from": ends[:-1], "to": ends[1:], "expected": expected, "observed": curve.pit}
@@ -316,7 +332,11 @@ class CurvesView(ResultView):
     numbers_view: Any = None
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return the tables of the view of numbers, unchanged."""
+        """Return the tables of the numbers, unchanged: only the drawing shows the curves.
+
+        Args:
+            curve: The released result.
+        """
         tables: list[ViewTable] = self.numbers_view.tables(curve)
         return tables
 

@@ -62,6 +62,9 @@ class Statistic(NamedTuple):
 def format_statistic(name: str) -> str:
     """Return the name of a statistic as readers see it; a column, a class or a model behind it stays as it is.
 
+    Args:
+        name: Short name of the statistic, such as ``macro auc``.
+
     >>> format_statistic("macro auc"), format_statistic("auc of auc over qini")
     ('macro AUC', 'AUC of auc over qini')
     """
@@ -70,11 +73,13 @@ def format_statistic(name: str) -> str:
 
 
 def find_slot_shapes(question: Any) -> tuple[tuple[int, ...], ...]:
-    """Return the shape of each table as it is counted, with one more cell (slot) below and one above the cells of each
-    grid.
+    """Return the shape of each counted table of a question, in which axes of grids have two more cells.
+
+    The additional cells count values below and above the grid.
 
     Args:
-        question: The question. Its method `grids` returns how many of the last axes of each table are grids.
+        question: The question. Its method `shapes` returns the shapes without these cells, and `grids` how many of the
+            last axes of each table are grids.
     """
     slot_shapes = []
     for shape, grid_axes in zip(question.shapes(), question.grids(), strict=True):
@@ -114,17 +119,19 @@ class CountedNumbers(IntervalResult):
 
     @property
     def names(self) -> Any:
-        """Names of the numbers, in the order of the question, as an array of texts."""
+        """Names of the statistics, in the order of the question, as an array of texts."""
         return np.array(list(self._statistics))
 
     def value(self, name: str) -> float:
-        """Return a number by name; NaN where it is unknown: see `dpcurves.inference.known_numbers.known_number`.
+        """Return the estimate of a statistic by name; NaN where it is unknown, as noise alone may explain it.
+
+        See `dpcurves.inference.known_numbers.known_number`.
 
         Args:
             name: One of `names`, or the name that tables and pictures show.
 
         Raises:
-            ValueError: no number has this name.
+            ValueError: no statistic has this name.
         """
         statistic = self._find_statistic(name)
         return known_number(
@@ -132,25 +139,28 @@ class CountedNumbers(IntervalResult):
         )
 
     def _is_unknown(self) -> bool:
-        """Return True if no number is known; the first known one decides, so that ordinary counts cost little."""
+        """Return True if no statistic of the result is known. The search stops at the first known one, to cost
+        little.
+        """
         return all(np.isnan(self.value(name)) for name in self._statistics)
 
     def _estimate_value(self, statistic: Statistic) -> float:
-        """Return the clipped estimate; NaN where counts are too small to divide by.
+        """Return the estimate of a statistic from unbiased counts, clipped to its range; NaN where counts are too small
+        to divide by.
 
         Args:
-            statistic: The number as a function of the counts of all tables.
+            statistic: The statistic as a function of the counts of all tables.
         """
         value = float(statistic.compute(self._unbiased_tables))
         return min(max(value, statistic.minimum), statistic.maximum) if np.isfinite(value) else float("nan")
 
     def _find_deciding_ends(self, name: str) -> tuple[float, float]:
-        """Return the interval for these records that decides whether the number is known.
+        """Return the interval for these records that decides whether a statistic counts as known or is shown as NaN.
 
-        It is the whole range if simulated counts are often too small to divide by.
+        It is the whole range of the statistic if simulated counts are often too small to divide by.
 
         Args:
-            name: Name of the number.
+            name: Name of the statistic.
 
         Returns:
             Lower and upper end.
@@ -158,10 +168,10 @@ class CountedNumbers(IntervalResult):
         statistic = self._find_statistic(name)
 
         def find_ends() -> tuple[float, float]:
-            """Return the interval at the level `KNOWN_LEVEL`, or the whole range of the number.
+            """Return the interval of the statistic at the level `KNOWN_LEVEL`, or its whole range.
 
             Returns:
-                Lower and upper end; the range if more than half of the error probability falls on undefined numbers.
+                Lower and upper end; the range if more than half of the error probability falls on undefined values.
             """
             undefined_share = np.isnan(statistic.compute([table.counts + table.noise for table in self._tables])).mean()
             if undefined_share > (1 - KNOWN_LEVEL) / 2:
@@ -171,18 +181,22 @@ class CountedNumbers(IntervalResult):
         return self._compute_once((name, KNOWN_LEVEL), None, find_ends)
 
     def interval(self, name: str, level: float, *, population: bool = False) -> tuple[float, float]:
-        """Return an interval that contains the number with probability about `level`.
+        """Return an interval that contains a statistic with probability about `level`.
 
         It is for these records, rounded to their cells; with `population`, for the population that they were drawn
         from, which needs independent units of one record each. Noise and sampling are simulated. The joint counts of
         several tables are not released, so sampling errors of several tables are assumed to add up at their worst.
         Simulated counts that are too small to divide by count as errors beyond both ends: if there are more of these
-        than an end may miss, the end is the bound of the number. The interval of an unknown number is its whole range.
+        than an end may miss, the end is the bound of the statistic. The interval of an unknown statistic is its whole
+        range.
 
         Args:
             name: One of `names`.
-            level: Probability that the interval contains the number, between 0 and 1.
-            population: Whether intervals cover the population's numbers rather than the numbers of these records.
+            level: Probability that the interval contains the statistic, between 0 and 1.
+            population: Whether the interval covers the population's statistic rather than the one of these records.
+
+        Returns:
+            Lower and upper endpoint.
 
         Raises:
             ValueError: `name` is not one of `names`; `level` is not between 0 and 1; or, with `population`, a unit may
@@ -196,14 +210,14 @@ class CountedNumbers(IntervalResult):
         return self._find_ends(name, level, population=population)
 
     def _find_ends(self, name: str, level: float, *, population: bool) -> tuple[float, float]:
-        """Return the interval of a number from simulated errors.
+        """Return the confidence interval of a statistic from simulated errors.
 
-        It is extended to contain the estimate, and cut at the bounds of the number.
+        The interval is extended to contain the estimate, and cut at the bounds of the statistic.
 
         Args:
-            name: Name of the number.
-            level: Confidence level.
-            population: Whether it is for the population.
+            name: Name of the statistic.
+            level: Confidence level, between 0 and 1.
+            population: Whether the interval is for the population, not for these records.
 
         Returns:
             Lower and upper end; the whole range if the estimate is not finite.
@@ -227,7 +241,8 @@ class CountedNumbers(IntervalResult):
         return max(min(low, value), statistic.minimum), min(max(high, value), statistic.maximum)
 
     def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-        """Return the endpoints of all numbers, one interval each, in order: shape ``(numbers, 2)``. See `interval`.
+        """Return the confidence intervals of all statistics, each at `level` separately, (statistics, 2). See
+        `interval`.
 
         Args:
             level: Confidence level of each interval.
@@ -270,11 +285,14 @@ class CountedNumbers(IntervalResult):
 
     @cached_property
     def _statistics(self) -> Mapping[str, Statistic]:
-        """The statistics of the question, by name."""
+        """The statistics that the question asks for, by name, each a function of the counts of all tables."""
         return self.question.statistics()  # type: ignore[no-any-return]
 
     def _find_statistic(self, name: str) -> Statistic:
         """Return the statistic with this name, or with this title.
+
+        Args:
+            name: Short name of the statistic, or its title for readers.
 
         Raises:
             InvalidArgument: no statistic has this name or title.
@@ -288,12 +306,13 @@ class CountedNumbers(IntervalResult):
 
     @property
     def _table_evidence(self) -> tuple[Evidence, ...]:
-        """Evidence of the tables from which the numbers are computed: here all released tables."""
+        """Released counts of the tables from which the statistics are computed: here all released tables."""
         return self.evidence
 
     @cached_property
     def _tables(self) -> list[MergedCellCounts]:
-        """The tables of the question, each with its own random streams, all with one number of draws.
+        """Released counts of each table of the question with their simulated noise: separate random streams, equal
+        draws.
 
         Likely counts keep the sums over the grids of a table. Noise of many cells with few records would otherwise move
         records between classes or treatments.
@@ -330,32 +349,35 @@ class CountedNumbers(IntervalResult):
 
     @property
     def _likely_tables(self) -> Tables:
-        """Non-negative estimates of the counts, close to the released ones, one array per table."""
+        """Non-negative estimates of the counts of each table, close to the released ones, (*shape of the question's
+        table).
+        """
         return [table.likely_counts for table in self._tables]
 
     def _columns(self) -> Mapping[str, Any]:
-        """Return the columns of the data frame: name for readers and value of each number.
+        """Return the columns of the data frame, with one row for each statistic.
 
         Returns:
-            ``number`` and ``value``, each with an entry for each number.
+            ``number``, the title of the statistic, and ``value``, its estimate.
         """
         return {"number": self._number_titles(), "value": [self.value(name) for name in self._statistics]}
 
     def _arrays(self) -> Mapping[str, object]:
-        """Return the arrays of the JSON document: each number by name."""
+        """Return the arrays of the JSON document: the estimate of each statistic, by name."""
         return {"numbers": {name: self.value(name) for name in self._statistics}}
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return the rows of the summary: title and value of each number, as texts."""
+        """Return the rows of the printed summary: title and estimate of each statistic, as texts."""
         values = [format_number(self.value(name)) for name in self._statistics]
         return list(zip(self._number_titles(), values, strict=True))
 
     def _plot(self, shades: Sequence[Any], /, **arguments: Unpack[PlotArguments]) -> Any:
-        """Draw each number in a row with its intervals: differences, and other numbers with a null value, have
-        a separate axis with a line at that value; return the first axes.
+        """Draw a forest plot of all statistics with their intervals; return the first axes.
+
+        Differences, and other statistics with a null value, have a separate panel with a line at that value.
 
         Args:
-            shades: Intervals, one row for each number of the result.
+            shades: Intervals, one row for each statistic of the result.
             arguments: Axes, text and colours of the plot.
         """
         statistics = list(self._statistics.items())
@@ -369,19 +391,25 @@ class CountedNumbers(IntervalResult):
         return draw_forest(panels, shades=shades, **arguments)
 
     def _number_titles(self) -> list[str]:
-        """Return the name of each number for readers, in tables of files, pages, workbooks and the terminal."""
+        """Return the title of each statistic for readers, as tables of files, pages, workbooks and the terminal show
+        it.
+        """
         return [format_statistic(name) for name in self._statistics]
 
     def _row_names(self) -> list[str]:
-        """Return the row labels of the plot: one name per counted number."""
+        """Return the row labels of the forest plot: the title of each statistic."""
         return self._number_titles()
 
     def _axis_title(self, null_value: float | None) -> str:
-        """Return the label of the axis of the numbers with this null value."""
+        """Return the label of the x axis of a panel of the forest plot.
+
+        Args:
+            null_value: The null value that the statistics of the panel share; None: they have none.
+        """
         return self.LABEL
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON of the question, from which `_from_json` restores the result.
+        """Return the JSON fields from which `_from_json` restores the result.
 
         Returns:
             The question under ``asked``.
@@ -393,6 +421,9 @@ class CountedNumbers(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
         """Return the result from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document of the result.
 
         Raises:
             InvalidArgument: there is not one count for each cell of the question's tables.
@@ -412,12 +443,12 @@ class CountedNumbers(IntervalResult):
 
 
 def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int) -> Needs[Any]:
-    """Ask for one table with the whole budget, and return its result, made by `kind`, or one result per category.
+    """Yield one query for a table of counts, with the whole budget; return its result, or one result per category.
 
     Args:
         kind: The class of the result.
         question: The question, which has `by` and `model`.
-        asked: The workload.
+        asked: Workload of the query: the table of cells that is counted.
         rows: Rows of counts of each category.
     """
     answer = yield from ask_workload(asked, ALL)
@@ -430,9 +461,9 @@ def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) ->
     """Yield one query per table, in order, each with an equal budget fraction; return one result of all tables.
 
     Args:
-        kind: Makes the result from question, counts and privacy statement.
+        kind: Function that makes the result from question, counts and privacy statement.
         question: The question.
-        asked: Workloads: the tables that are counted.
+        asked: Workloads of the queries: the tables of cells that are counted.
     """
     tables = list[Evidence]()
     releases = list[Release]()
@@ -444,7 +475,12 @@ def ask_tables(kind: Callable[..., Any], question: Any, asked: Sequence[Any]) ->
 
 
 def divide_counts(part: FloatArray, whole: FloatArray) -> FloatArray:
-    """Return `part` divided by `whole`, broadcast against each other; NaN where `whole` is below `LEAST_MASS`."""
+    """Return `part` divided by `whole`, broadcast against each other; NaN where `whole` is below `LEAST_MASS`.
+
+    Args:
+        part: Numerators, in records.
+        whole: Denominators, in records.
+    """
     numerator, denominator = np.broadcast_arrays(np.asarray(part, float), np.asarray(whole, float))
     return np.asarray(
         np.divide(numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator >= LEAST_MASS)
@@ -452,7 +488,7 @@ def divide_counts(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def mask_empty(values: FloatArray, counts: FloatArray) -> FloatArray:
-    """Return the values with NaN where their counts are below `LEAST_MASS`.
+    """Return the values with NaN where they are based on too few records: below `LEAST_MASS`.
 
     Args:
         values: Numbers of any shape.
@@ -486,11 +522,11 @@ def compute_auc(negative: FloatArray, positive: FloatArray) -> FloatArray:
 
 
 def require_few_counts(shapes: Sequence[tuple[int, ...]], name: str) -> None:
-    """Raise if a table has more counts than intervals can be simulated for.
+    """Raise if a table of a question has more counts than intervals can be simulated for.
 
     Args:
         shapes: Shapes of the tables.
-        name: The argument that the error names.
+        name: Name of the argument that decides the number of cells, for the message.
 
     Raises:
         ValueError: a table has too many counts.

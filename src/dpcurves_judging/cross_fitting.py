@@ -81,12 +81,12 @@ class Folds(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Number of folds, as plots and tables name it."""
+        """Short text that names the assignment to folds in plots and tables, such as "5 folds"."""
         return f"{self.folds} folds"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """The numeric columns that the hash reads."""
+        """The numeric columns whose values are hashed to assign a record to its fold."""
         return tuple(map(Input, self.columns))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:
@@ -126,7 +126,9 @@ class Folds(Predictor):
 
 
 def _mix_bits(state: Any) -> Any:
-    """Return 64-bit states after one step of SplitMix64. Sums and products wrap modulo 2**64.
+    """Return 64-bit hash states after one more step of SplitMix64, by which records are assigned to folds.
+
+    Sums and products wrap modulo 2**64.
 
     Args:
         state: 64-bit unsigned integers, of any shape.
@@ -165,12 +167,12 @@ class HeldOut(Predictor):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Text by which plots and tables name scores of held-out records."""
+        """Short text that names these scores in plots and tables: "held-out scores"."""
         return "held-out scores"
 
     @property
     def inputs(self) -> tuple[Input, ...]:
-        """Columns of the folds and of all models, each once."""
+        """Columns that are needed to score a record: those of the folds, then those of all models, each once."""
         return tuple(dict.fromkeys(column for model in (self.folds, *self.models) for column in model.inputs))
 
     def compute_values(self, columns: Sequence[FloatArray]) -> FloatArray:

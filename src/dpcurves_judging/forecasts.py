@@ -41,11 +41,11 @@ NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 
 
 def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> ForecastKind:
-    """Return the forecast of a type of question.
+    """Return how the accuracy of a type of question is forecast on synthetic records.
 
     Args:
         columns: Function that makes the synthetic columns.
-        first_number: Name of the first number of the result. A name that begins with "share" is shown in percentage
+        first_number: Name of the first statistic of the result. A name that begins with "share" is shown in percentage
             points.
     """
     return ForecastKind(
@@ -61,12 +61,12 @@ def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> F
 
 
 def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers) -> float:
-    """Return the absolute error of the first number; 1/2 if it is unknown.
+    """Return the absolute error of the first statistic of a result by noise; 1/2 if the statistic is unknown.
 
     Args:
-        question: The question, which does not matter here.
+        question: The question, which is not used.
         result: Result with noise.
-        exact: Result without.
+        exact: Result without noise, for the same records.
     """
     name = str(result.names[0])
     error = abs(result.value(name) - exact.value(name))
@@ -74,7 +74,7 @@ def _compute_error(question: Any, result: CountedNumbers, exact: CountedNumbers)
 
 
 def _compute_half_width(result: CountedNumbers, population: bool) -> float:
-    """Return half the width of the interval of the first number; 1 if the interval is infinite.
+    """Return half the width of the interval of the result's first statistic; 1 if the interval is infinite.
 
     Args:
         result: Result with noise.
@@ -85,7 +85,7 @@ def _compute_half_width(result: CountedNumbers, population: bool) -> float:
 
 
 def _compute_exact_numbers(question: Any, records: Columns) -> CountedNumbers:
-    """Return the result for synthetic records without noise, by an answer with a huge privacy loss.
+    """Return the result for synthetic records without noise, by answering the question at a huge privacy loss.
 
     Args:
         question: The question.
@@ -111,7 +111,7 @@ class _SimulatedRecords(NamedTuple):
 
     @classmethod
     def from_draw(cls, draw: Any) -> _SimulatedRecords:
-        """Return records from a draw of a reference distribution.
+        """Return simulated records from classes and scores that were drawn from a reference distribution.
 
         Args:
             draw: Pair of classes (0 or 1) and scores (0 to 1), each of shape (records,).
@@ -127,7 +127,7 @@ def _make_pair_columns(question: ModelPairQuestion, draw: Any) -> dict[str, Any]
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -143,7 +143,7 @@ def _make_several_model_columns(question: ModelComparisonQuestion, draw: Any) ->
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     names = parse_class_labels(question.label, question.pos_label, question.neg_label).values
@@ -160,7 +160,7 @@ def _make_uplift_columns(question: UpliftQuestion, draw: Any) -> dict[str, Any]:
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     outcome = parse_class_labels(question.outcome, question.pos_label, question.neg_label, ("neg_label", "pos_label"))
@@ -179,7 +179,7 @@ def _make_quantile_forecast_columns(question: QuantileForecastsQuestion, draw: A
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     return {name: interpolate_grid(question.grid, _SimulatedRecords.from_draw(draw).score) for name in question.errors}
 
@@ -189,7 +189,7 @@ def _make_prediction_columns(question: PredictedObservedQuestion, draw: Any) -> 
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     return {
@@ -216,7 +216,7 @@ def _make_ordinal_columns(question: OrdinalClassesQuestion, draw: Any) -> dict[s
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     score = {require_column_name(question.score): interpolate_grid(question.grid, records.score)}
@@ -230,7 +230,7 @@ def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[st
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     records = _SimulatedRecords.from_draw(draw)
     label = question.label
@@ -247,11 +247,11 @@ def _make_multiclass_columns(question: MulticlassQuestion, draw: Any) -> dict[st
 
 
 def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
-    """Return synthetic labels of two classes, and features that rise and fall with a score in turn.
+    """Return synthetic labels of two classes, and features that alternately rise and fall with one score.
 
     Args:
         question: The question, whose columns are filled.
-        draw: Pair of arrays from a reference distribution: classes, 0 or 1, and scores, 0 to 1, (records,) each.
+        draw: Classes, 0 or 1, and scores, 0 to 1, of simulated records, (records,) each.
     """
     bits = np.asarray(draw[0])
     score = np.asarray(draw[1], dtype=np.float64)
@@ -263,7 +263,7 @@ def _make_feature_columns(question: Any, draw: Any) -> dict[str, Any]:
 
 
 def _flip_score(score: FloatArray, index: int) -> FloatArray:
-    """Return the score for an odd index, and 1 minus the score for an even one.
+    """Return the score itself for an odd index, and 1 minus the score for an even one, so that features differ in sign.
 
     Args:
         score: Scores from 0 to 1.

@@ -76,7 +76,9 @@ class QuantileForecasts(CountedNumbers):
 
     @property
     def pit(self) -> FloatArray:
-        """The share of outcomes between neighbouring quantiles, from below the first to above the last."""
+        """Histogram of the probability integral transform: the share of outcomes between neighbouring forecast
+        quantiles, from below the first to above the last.
+        """
         return np.diff(self.shares_below, prepend=0.0, append=1.0)
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -174,7 +176,7 @@ class QuantileForecastsQuestion(TableQuestion):
         return (0,) * len(self.errors)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the numbers of the result by name, each with its function of the tables and its range.
+        """Return the statistics of the result by name, each with its function of the tables and its range.
 
         They are the shares below each quantile, coverage of central intervals, and pinball losses.
         """
@@ -325,11 +327,13 @@ class PredictedObservedQuestion(TableQuestion):
         return ((self.grid.cells, self.observed_grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return (2,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the numbers of the result by name, each with its function of the table and its range.
+        """Return the statistics of the result by name, each with its function of the table and its range.
 
         They are the mean outcome in each bin, and the mean, absolute and squared error of all records.
         """
@@ -390,7 +394,7 @@ def _compute_bin_mean(tables: Tables, index: int, values: FloatArray) -> FloatAr
 
 
 def _compute_weighted_mean(tables: Tables, weights: FloatArray) -> FloatArray:
-    """Return the mean over records of a function of prediction and outcome, shape (...).
+    """Return the mean over records of a function of prediction and outcome, such as the squared error, shape (...).
 
     Args:
         tables: One table of counts by bin and outcome, (..., bins, cells).

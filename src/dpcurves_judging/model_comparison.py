@@ -166,14 +166,14 @@ class ModelComparison(CountedNumbers):
         return np.array(ends)
 
     def _row_names(self) -> list[str]:
-        """Return the model, or both models, of each number in a picture; the axis label names the numbers."""
+        """Return the labels of the rows of a forest plot: the model of each area, or both models of each difference."""
         return [name.removeprefix("auc, ") for name in self._statistics]
 
     def _axis_title(self, null_value: float | None) -> str:
-        """Return the label of the axis: of areas, or of differences of areas.
+        """Return the label of the x axis of a panel of the forest plot: of areas, or of differences of areas.
 
         Args:
-            null_value: None for areas; a number for differences.
+            null_value: None for areas; a number for differences, their value without a difference.
         """
         return "area under the ROC curve (AUC)" if null_value is None else "difference of areas under the ROC curves"
 
@@ -193,7 +193,7 @@ class ModelComparison(CountedNumbers):
         return self._finish_plot(axes, "ROC curves of several models", ax)
 
     def _find_difference(self, first: str, second: str) -> tuple[str, int]:
-        """Return where the difference of two models' areas is stored.
+        """Return the name and the sign under which the difference of two models' areas is stored.
 
         Args:
             first, second: Columns of the models' scores.
@@ -309,22 +309,22 @@ class ModelComparisonQuestion(TableQuestion):
 
     @property
     def has_pairs(self) -> bool:
-        """Whether the scores of each pair are counted together."""
+        """Whether the scores of each pair of models are counted in one joint table, not each in its own."""
         return self.releases != "scores"
 
     def members(self) -> tuple[tuple[int, ...], ...]:
-        """Return the indices of the scores that each table counts: two for tables of pairs, else one."""
+        """Return the indices of the models whose scores each counted table contains: two for joint tables, else one."""
         models = range(len(self.scores))
         return tuple(combinations(models, 2)) if self.has_pairs else tuple((index,) for index in models)
 
     def find_tables(self, model: int) -> list[tuple[int, int | None]]:
-        """Return the indices of the tables that count a score, each with the axis of the other score, or None.
+        """Return which counted tables contain the scores of a model, each with the axis of the other model's scores.
 
         Args:
-            model: Index of the score.
+            model: Index of the model in `scores`.
 
         Returns:
-            Pairs of table and axis; None: the table counts this score alone.
+            Pairs of the index of the table and the axis; None as axis: the table counts scores of this model alone.
         """
         return [
             (table, None if len(group) == 1 else SECOND if group[0] == model else FIRST)
@@ -333,12 +333,16 @@ class ModelComparisonQuestion(TableQuestion):
         ]
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of the tables: classes, and cells of the scores that are counted together."""
+        """Return the shape of each counted table: two classes, by the cells of one score or of two scores counted
+        together.
+        """
         cells = coarsen_grid(self.grid, self.cells).cells
         return tuple((2, *(cells for _ in group)) for group in self.members())
 
     def grids(self) -> tuple[int, ...]:
-        """Return the number of last axes of each table that are grids, whose outside values are counted apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return tuple(len(group) for group in self.members())
 
     def statistics(self) -> Mapping[str, ComparedArea]:
@@ -398,7 +402,8 @@ def choose_design(
     number.
 
     Args:
-        question: The question; `cells` and `releases` are kept if it fixes them.
+        question: The question; `cells` and `releases` (one table for each model or for each pair) are kept if it fixes
+            them.
         setting: Loss and adjacency; a private number of records is taken as `Tuning.usual_records`.
         tuning: Constants of the forecast.
     """
@@ -421,11 +426,11 @@ def choose_design(
 
 
 def _sum_to_margin(table: FloatArray, other_axis: int | None) -> FloatArray:
-    """Return the counts of both classes along one score: (..., 2, cells).
+    """Return the marginal counts of one score by class: (..., 2, cells).
 
     Args:
         table: Counts by class and by one score or two, (..., 2, cells) or (..., 2, cells, cells).
-        other_axis: The axis of the other score; None if the table has one score.
+        other_axis: The axis of the other score, which is summed out; None if the table has one score.
     """
     return table if other_axis is None else np.asarray(table.sum(axis=other_axis))
 
@@ -459,8 +464,10 @@ def _compute_pair_difference(table: FloatArray) -> FloatArray:
 def _compute_mean_area(tables: Tables, places: list[tuple[int, int | None]]) -> FloatArray:
     """Return the mean area under the ROC curve of one score over the tables that count it, (...).
 
-    `places` holds, for each table that counts the score, its index in `tables` and the axis of the other score, which
-    is summed out; this axis is None if the table has no other score.
+    Args:
+        tables: Counts of all tables, (..., 2, cells) each, or (..., 2, cells, cells) for two scores.
+        places: For each table that counts the score, its index and the axis of the other score, which is summed out;
+            None: the table has no other score.
     """
     return np.asarray(sum(_compute_area(tables[table], axis) for table, axis in places) / len(places))
 
@@ -468,6 +475,11 @@ def _compute_mean_area(tables: Tables, places: list[tuple[int, int | None]]) -> 
 def _subtract_areas(
     tables: Tables, first: Callable[[Tables], FloatArray], second: Callable[[Tables], FloatArray]
 ) -> FloatArray:
-    """Return the area that `first` computes from the tables minus the area that `second` computes, (...): one
-    difference for each leading index of the tables, such as draws."""
+    """Return the difference of the areas of two models, (...), as a statistic of all tables.
+
+    Args:
+        tables: Counts of all tables, with leading axes such as draws.
+        first: Function of the tables that returns the area of the first model, (...).
+        second: The same for the second model, whose area is subtracted.
+    """
     return np.asarray(first(tables) - second(tables))

@@ -108,10 +108,10 @@ class ModelPair(CountedNumbers):
         return self.value("auc difference")
 
     def _number_titles(self) -> list[str]:
-        """Return the name of each number for readers, with the name of its model.
+        """Return the title of each statistic for readers, with the name of its model.
 
         Returns:
-            Titles in the order of the numbers.
+            Titles in the order of the statistics.
         """
         titles = []
         for name in self._statistics:
@@ -121,21 +121,27 @@ class ModelPair(CountedNumbers):
         return titles
 
     def _row_names(self) -> list[str]:
-        """Return the name of each number in a picture, whose axis names the models of a difference."""
+        """Return the label of each row of the forest plot; titles of differences are cut, because the axis names the
+        models.
+        """
         return [title.removesuffix(" difference") for title in self._number_titles()]
 
     def _axis_title(self, null_value: float | None) -> str:
-        """Return the label of the axis: of both models, or of the difference.
+        """Return the label of the x axis of a panel of the forest plot: the names of both models, or of their
+        difference.
 
         Args:
-            null_value: Value of no difference; None: the numbers are of single models.
+            null_value: None for statistics of single models; a number for differences, their value without a
+                difference.
         """
         first, second = self.question.first, self.question.second
         return f"{first} and {second}" if null_value is None else f"difference: {first} minus {second}"
 
     @property
     def resolution(self) -> float:
-        """Upper bound of the rounding error of the difference of areas: half of the tied pairs."""
+        """Upper bound of the change of the difference of areas by rounding scores to cells: half of the share of tied
+        pairs, summed over both models; 0 for declared values.
+        """
         grids = self.question.grid, self.question.grid_of_second
         tied_shares = [
             0.0
@@ -238,7 +244,9 @@ class ModelPairQuestion(TableQuestion):
         return ((2, first, second),) if self.releases != 2 else ((2, first), (2, second))
 
     def grids(self) -> tuple[int, ...]:
-        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return (2,) if self.releases != 2 else (1, 1)
 
     def statistics(self) -> Mapping[str, Statistic]:
@@ -252,12 +260,12 @@ class ModelPairQuestion(TableQuestion):
         for name, compute in _make_readings(grids, self.thresholds).items():
 
             def compute_for_side(tables: Tables, side: int, compute: Any = compute) -> FloatArray:
-                """Return the number of the model with index `side` (0 first, 1 second).
+                """Return a metric of one of the two models.
 
                 Args:
-                    tables: Counts of one table of both scores, or of two tables.
+                    tables: Counts of one joint table of both scores, or of two tables.
                     side: Index of the model, 0 or 1.
-                    compute: Metric, a function of the counts along one score and the index of the model.
+                    compute: The metric: a function of the counts along one score and the index of the model.
                 """
                 return np.asarray(compute(_sum_to_margins(tables)[side], side))
 
@@ -351,14 +359,15 @@ def _describe_thresholds(question: ModelPairQuestion) -> tuple[str, ...]:
 
 
 def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQuestion:
-    """Return the question with the releases and cells that have the smallest forecast error, from public facts alone.
+    """Return the question with the number of tables and of cells that have the smallest forecast error.
 
-    The noise of a difference of areas grows with the number of cells of one table of both scores. It grows with the
-    root of that number for two tables of one score each, whose noise has half of the loss. If both scores are counted
-    together, the covariance of their sampling errors is known, which makes intervals for the population narrower.
+    Only public facts are used. The noise of a difference of areas grows with the number of cells of one table of both
+    scores. It grows with the root of that number for two tables of one score each, whose noise has half of the loss. If
+    both scores are counted together, the covariance of their sampling errors is known, which makes intervals for the
+    population narrower.
 
     Args:
-        question: The question, whose number of cells or design may be open.
+        question: The question, whose number of cells or of tables may be open.
         setting: Loss and adjacency of the question.
     """
     if question.cells is not None:
@@ -392,10 +401,10 @@ def coarsen_grid(grid: Grid, cells: int | None) -> Grid:
 
 
 def _sum_to_margins(tables: Tables) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of both classes along each score, shape (..., 2, cells) each.
+    """Return the marginal counts of each of both scores by class, shape (..., 2, cells) each.
 
     Args:
-        tables: One table of shape ``(..., 2, cells, cells)``, or two of shape ``(..., 2, cells)``.
+        tables: One joint table of shape ``(..., 2, cells, cells)``, or two of shape ``(..., 2, cells)``.
     """
     if len(tables) == 2:
         return tables[0], tables[1]
@@ -405,7 +414,7 @@ def _sum_to_margins(tables: Tables) -> tuple[FloatArray, FloatArray]:
 def _make_readings(
     grids: tuple[Grid, Grid], thresholds: tuple[float, ...]
 ) -> dict[str, Callable[[FloatArray, int], FloatArray]]:
-    """Return metrics by name, each a function from counts of shape (..., 2, cells) and the index of the model.
+    """Return the metrics of a model by name, each a function from counts (..., 2, cells) and the index of the model.
 
     Brier score and net benefit are included only if scores lie between 0 and 1.
 
@@ -444,7 +453,7 @@ def _compute_net_benefit(cells: FloatArray, side: int, *, threshold: float, firs
         cells: Counts of both classes by cell of the score, (..., 2, cells).
         side: Index of the model.
         threshold: Threshold probability.
-        firsts: Lower edges of the cells of each model.
+        firsts: Lower edges of the cells of each model's score.
     """
     starts = firsts[side]
     index = int(np.searchsorted(starts, threshold - 1e-12)) if len(starts) else 0

@@ -194,7 +194,9 @@ class MulticlassQuestion(TableQuestion):
         return score_tables if self.predicted is None else (*score_tables, (classes, classes, cells))
 
     def grids(self) -> tuple[int, ...]:
-        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return (*(1 for _ in self.scores), *(() if self.predicted is None else (int(self.confidence is not None),)))
 
     def statistics(self) -> Mapping[str, Statistic]:
@@ -248,7 +250,7 @@ class MulticlassQuestion(TableQuestion):
 
 
 def _split_against_rest(table: FloatArray, index: int) -> tuple[FloatArray, FloatArray]:
-    """Return the counts of all other classes, and of the class with this index, shape (..., cells) each.
+    """Return the counts by cell of a score, of all other classes together and of one class, shape (..., cells) each.
 
     Args:
         table: Counts by class and cell of a score, shape (..., classes, cells).
@@ -263,7 +265,7 @@ def _compute_class_auc(tables: Tables, place: int) -> FloatArray:
 
     Args:
         tables: For each score, the counts by class and cell, shape (..., classes, cells).
-        place: Index of the class.
+        place: Index of the class, and of its score.
     """
     return compute_auc(*_split_against_rest(tables[place], place))
 
@@ -397,7 +399,9 @@ class OrdinalClassesQuestion(TableQuestion):
         return ((3, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:

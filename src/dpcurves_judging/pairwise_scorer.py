@@ -76,7 +76,11 @@ class FoldSums(NamedTuple):
     noise_variance: float
 
     def drop_fold(self, fold: int) -> FoldSums:
-        """Return the sums of all folds but one."""
+        """Return the sums of all folds but one, to fit the scorer that scores its records.
+
+        Args:
+            fold: Index of the fold that is left out.
+        """
         counts, feature_sums, product_sums = (np.delete(sums, fold, axis=1) for sums in self[:3])
         return FoldSums(counts, feature_sums, product_sums, self.noise_variance)
 
@@ -200,7 +204,9 @@ class PairwiseScorer(CountedNumbers):
 
     @property
     def _table_evidence(self) -> tuple[Evidence, ...]:
-        """Evidence of the held-out scores alone; further evidence has the sums of features."""
+        """Released counts of the held-out scores, from which the area is computed; the other releases are sums of
+        features.
+        """
         return self.evidence[:1]
 
     @cached_property
@@ -298,11 +304,16 @@ class PairwiseScorerQuestion(TableQuestion):
         return ((*rows, HELD_OUT_SCORES.cells), *[rows] * (1 + features + features * (features + 1) // 2))
 
     def grids(self) -> tuple[int, ...]:
-        """Return 0 for each table: scores are standardised and clipped, so no grid has slots for outside values."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their own.
+
+        Here 0 for each, because scores are standardised and clipped.
+        """
         return (0,) * len(self.shapes())
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the area under the ROC curve over pairs of records of one fold, under the name auc."""
+        """Return the only statistic of the result, ``auc``: the area under the ROC curve over pairs of records of one
+        fold.
+        """
         return {"auc": Statistic(_compute_held_out_auc, null_value=0.5)}
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -330,13 +341,13 @@ class PairwiseScorerQuestion(TableQuestion):
         privacy = build_privacy_statement([*releases, *answer.releases]).with_notes(*notes)
         return PairwiseScorer(self, (answer.counts, *evidence), privacy)
 
-    def sums(self, told: Sequence[Evidence]) -> FoldSums:
+    def sums(self, released: Sequence[Evidence]) -> FoldSums:
         """Return the sums of features in each class and fold, in units of features between -1 and 1.
 
         Args:
-            told: Evidence of counts, of features and of products, in the order of release.
+            released: Released counts, sums of features and sums of products, in the order of release.
         """
-        features, (count_evidence, *sum_evidence) = len(self.features), told
+        features, (count_evidence, *sum_evidence) = len(self.features), released
         counts = count_evidence.unbiased_cells.reshape(2, self.folds)
         rows = (2, self.folds)
         sums = [product.unbiased_cells.reshape(rows) / HALF_WIDTH_STEPS for product in sum_evidence]
@@ -351,13 +362,13 @@ class PairwiseScorerQuestion(TableQuestion):
         ]
         return FoldSums(counts, np.stack(sums[:features], axis=-1), products, float(np.mean(noise)))
 
-    def held_out(self, told: Sequence[Evidence]) -> HeldOut:
-        """Return the predictor that scores each record by the scorer of the other folds.
+    def held_out(self, released: Sequence[Evidence]) -> HeldOut:
+        """Return the predictor that scores each record by the scorer fitted to the other folds.
 
         Args:
-            told: Evidence of counts and sums, in the order of release.
+            released: Released counts, sums of features and sums of products, in the order of release.
         """
-        sums = self.sums(told)
+        sums = self.sums(released)
         scorers = [
             self.scorecard(fit_least_squares(sums.drop_fold(fold)), f"without fold {fold + 1}", standard=True)
             for fold in range(self.folds)
@@ -408,8 +419,12 @@ class PairwiseScorerQuestion(TableQuestion):
         return allocations
 
     def _make_product(self, *indices: int) -> Scorecard:
-        """Return the scorecard that computes one scaled feature, or the product of two, between -1 and 1; two equal
-        indices give the square."""
+        """Return the scorecard that computes a scaled feature, or the product of two, between -1 and 1, for a query of
+        sums.
+
+        Args:
+            indices: Index of one feature or of two; two equal indices give the square.
+        """
         columns = tuple(self.features[index] for index in dict.fromkeys(indices))
         if len(columns) < len(indices):
             factors: tuple[Power, ...] = (_scale_feature(columns[0], power=2),)
@@ -430,7 +445,7 @@ class PairwiseScorerQuestion(TableQuestion):
 
 
 def _list_pairs(features: int) -> Any:
-    """Return an iterator over pairs (i, j) of feature indices with i at most j.
+    """Return an iterator over the pairs of features whose products are summed, as indices (i, j) with i at most j.
 
     Args:
         features: Number of features.
@@ -440,12 +455,21 @@ def _list_pairs(features: int) -> Any:
 
 def _compute_half_range(feature: NumericColumn) -> float:
     """Return half the distance between the bounds of a feature; each bound is halved first, so that it does not
-    overflow."""
+    overflow.
+
+    Args:
+        feature: Column with its lower and upper bound.
+    """
     return feature.upper / 2 - feature.lower / 2
 
 
 def _scale_feature(feature: NumericColumn, power: int = 1) -> Power:
-    """Return the feature scaled to between -1 and 1, to this power."""
+    """Return the expression that scales a feature from its bounds to -1 to 1, raised to a power.
+
+    Args:
+        feature: Column with its lower and upper bound.
+        power: Exponent, at least 1.
+    """
     return Power(
         feature.column, power, centre=feature.upper / 2 + feature.lower / 2, spread=_compute_half_range(feature)
     )

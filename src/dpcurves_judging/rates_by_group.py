@@ -39,7 +39,12 @@ if TYPE_CHECKING:
 
 
 def adjust_level(groups: int, level: float) -> float:
-    """Return the level of each of `groups` independent intervals at which all hold at `level` (Sidak 1967)."""
+    """Return the level of each of `groups` independent intervals at which all hold together at `level` (Sidak 1967).
+
+    Args:
+        groups: Number of intervals.
+        level: Probability that all intervals hold, between 0 and 1.
+    """
     return float(level ** (1 / max(groups, 1)))
 
 
@@ -247,7 +252,8 @@ class GroupRates(ScoresByCategory):
         population: bool = True,
         name: str | None = None,
     ) -> Axes:
-        """Plot the gap of each pair of groups as a forest plot, with the largest gap at the bottom.
+        """Plot the difference of a rate or metric between each pair of groups as a forest plot, the largest at the
+        bottom.
 
         Args:
             number: Name of a rate or a metric.
@@ -255,6 +261,9 @@ class GroupRates(ScoresByCategory):
             level: Probability that all intervals contain their differences at once, between 0 and 1.
             population: Whether intervals for the population are drawn.
             name: Name in the legend.
+
+        Returns:
+            The axes.
         """
         privacy = self.privacy
         shades = list[Shade]()
@@ -279,11 +288,13 @@ class GroupRates(ScoresByCategory):
         return display.translate_figure(display.set_title(axes, title if is_new else ""))
 
     def _describe_threshold(self) -> str:
-        """Return the rule by which records are called positive."""
+        """Return the text of the rule by which records are called positive, such as "a score of 0.5 or more is called
+        positive".
+        """
         return f"a score of {self.threshold:g} or more is called positive"
 
     def _row_words(self) -> Mapping[str, str]:
-        """Return the titles of rates and metrics by their short names."""
+        """Return the titles of rates and metrics for readers, by their short names."""
         return {**RATE_TITLES, **{metric.key: metric.value.title for metric in Metric}}
 
     def _figure_title(self) -> str:
@@ -321,9 +332,14 @@ class GroupRates(ScoresByCategory):
         return draw_forest(panels, privacy, shades=shades[::-1], ax=ax, name=name)
 
     def to_frame(self, *, level: float | None = 0.95, population: bool = False) -> Any:
-        """Return a row for each group and number, with intervals at `level` that are simultaneous over groups.
+        """Return a data frame with a row for each group and each rate or metric, with intervals at `level`.
 
-        Without a level there are no intervals. They are for these records, or, with `population`, for the population.
+        Intervals of one rate or metric are simultaneous over groups. They are for these records, or, with `population`,
+        for the population.
+
+        Args:
+            level: Confidence level of the intervals of all groups together; None: no intervals.
+            population: If True, the intervals are for the population.
         """
         labels = [(column, texts * len(self.numbers)) for column, texts in self.label_columns()]
         columns: dict[str, Any] = {"number": np.repeat(self.numbers, len(self)).tolist()}
@@ -338,7 +354,7 @@ class GroupRates(ScoresByCategory):
 
         Args:
             number: Name of a rate or a metric.
-            level: Confidence level; of rates, intervals of all groups hold at once.
+            level: Confidence level; intervals of a rate hold for all groups at once.
             population: Whether intervals are for the population.
 
         Returns:
@@ -407,7 +423,9 @@ class GroupRates(ScoresByCategory):
         return [(index, estimate) for index, estimate in enumerate(estimates) if np.isfinite(estimate.value)]
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON fields of `ScoresByCategory`, and the requested threshold."""
+        """Return the JSON fields of `ScoresByCategory`, and the requested threshold, from which the rates are
+        restored.
+        """
         return {**super()._question(), "threshold": self.asked_threshold}
 
     @classmethod
@@ -445,11 +463,17 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return super()._plot_at_level(self._adjust_level(level), population=population, ax=ax, name=name)
 
     def _build_table(self, columns: Mapping[str, Any], level: float) -> display.ResultTable:
-        """Return the table of these columns, whose titles say the level of each interval."""
+        """Return the printed table of these columns, whose titles state the level at which the intervals hold.
+
+        Args:
+            columns: Columns by name.
+            level: Level of the intervals of all groups together.
+        """
         return super()._build_table(columns, self._adjust_level(level) or level)
 
     def _legend_title(self, level: float | None) -> str:
-        """Return the column, and the level at which the bands of all categories hold simultaneously.
+        """Return the title of the legend: the column of the groups, and the level at which the bands of all groups hold
+        simultaneously.
 
         Args:
             level: Level of the bands together; None: no bands are drawn.
@@ -465,7 +489,11 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return self.privacy if level is None else self.privacy.with_notes(self._describe_level(level))
 
     def _describe_level(self, level: float) -> str:
-        """Return the level at which one band or interval of each category hold together if each holds at `level`."""
+        """Return the level at which the bands of all groups hold together, if each holds at `level`, as text.
+
+        Args:
+            level: Level of each band, between 0 and 1.
+        """
         return f"a band or interval of each of the {len(self)} groups: all hold together at {level ** len(self):.3g}"
 
     def to_frame(self, *, level: float | None = None, population: bool = False) -> Any:
@@ -478,11 +506,15 @@ class CurvesByGroup(ByCategory[IntervalResult]):
         return super().to_frame(level=self._adjust_level(level), population=population)
 
     def _adjust_level(self, level: float | None) -> float | None:
-        """Return the level of each band at which all bands hold at `level`; None stays None."""
+        """Return the level of each band at which all bands hold at `level`; None stays None.
+
+        Args:
+            level: Level of all bands together, between 0 and 1; None: no bands.
+        """
         return None if level is None else adjust_level(len(self), require_probability("level", level))
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON fields of `ByCategory`, and that bands are simultaneous."""
+        """Return the JSON fields of `ByCategory`, and a mark that bands hold for all groups simultaneously."""
         return {**super()._question(), "at_once": True}
 
 
@@ -549,7 +581,7 @@ def group_curves(scores: ScoresByCategory, reading: str = "roc") -> CurvesByGrou
 
 
 def _make_measured(value: float, low: float, high: float, *open_: float) -> IntervalEstimate:
-    """Return an estimate with its interval, extended to contain the value; NaN if the interval is from 0 to 1.
+    """Return an estimate with its interval, extended to contain the value; not known (NaN) if the interval is (0, 1).
 
     Args:
         value: The estimate.
@@ -564,6 +596,9 @@ def _make_measured(value: float, low: float, high: float, *open_: float) -> Inte
 
 def _require_by_category(scores: ScoresByCategory) -> ScoresByCategory:
     """Return `scores`, if they are scores of several categories.
+
+    Args:
+        scores: Object that a user passed.
 
     Raises:
         TypeError: they are something else.

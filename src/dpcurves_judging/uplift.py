@@ -100,7 +100,9 @@ class Uplift(CountedNumbers):
         return self._find_curve("qini")
 
     def _find_curve(self, name: str) -> FloatArray:
-        """Return the uplift or the Qini curve, (cells + 1,); NaN if the effect of the treatment is unknown.
+        """Return the uplift or the Qini curve at each number of treated records, (cells + 1,).
+
+        All values are NaN if the effect of the treatment is unknown.
 
         Args:
             name: uplift or qini.
@@ -239,11 +241,13 @@ class UpliftQuestion(TableQuestion):
         return ((2, 2, self.grid.cells),)
 
     def grids(self) -> tuple[int, ...]:
-        """Return, for each table, how many of its last axes are grids, which count values outside apart."""
+        """Return, for each table, how many of its last axes are grids that count values outside in cells of their
+        own.
+        """
         return (1,)
 
     def statistics(self) -> Mapping[str, Statistic]:
-        """Return the numbers of the result by name, each with its function of the table and its range.
+        """Return the statistics of the result by name, each with its function of the table and its range.
 
         They are the areas under the uplift and Qini curves, and the effect of the treatment on all records.
         """
@@ -388,7 +392,8 @@ def _make_best_uplift(totals: FloatArray) -> FloatArray:
 
 
 def _arrange_cells(totals: FloatArray, order: Sequence[Sequence[tuple[int, int]]]) -> FloatArray:
-    """Return totals of groups as cells of increasing scores, shape (..., 2, 2, len(order)).
+    """Return counts by treatment, outcome and cell for scores that order the groups of records as `order` says, as the
+    perfect order does, shape (..., 2, 2, len(order)).
 
     Args:
         totals: Counts by treatment and outcome, shape (..., 2, 2).

@@ -101,12 +101,12 @@ class LevelReports:
 
     @property
     def gain(self) -> Fraction:
-        """Difference between the probabilities of supporting the true answer and another answer."""
+        """Probability that a report supports the true answer, minus the probability that it supports another answer."""
         return self.p_true - self.p_other
 
     @property
     def first_cells(self) -> IntArray:
-        """First cells of the intervals as an array, in rising order."""
+        """First cell of each interval of the level, increasing, (intervals,)."""
         return places_to_array(self.starts)
 
     @property
@@ -123,6 +123,10 @@ class LevelReports:
         + (c_u + c_w) slope`` and the variance of the support of u exceeds ``n constant + 2 c_u slope`` by some d_u. A
         linear combination whose weights over answers add up to 0 cancels the constant and every term that depends on u
         or w alone; least squares with a known sum uses only weights of this kind. So only d_u matters.
+
+        Args:
+            share: Share of the reports, from 0 to 1, whose true answer this is.
+            sum_is_known: Whether the counts of all answers add up to a known number.
         """
         true_variance, other_variance, constant, slope, gain = _compute_covariances(
             self.p_true, self.p_other, *self.joint_probabilities
@@ -152,9 +156,7 @@ class LevelReports:
 def _compute_covariances(
     p_true: Fraction, p_other: Fraction, p_true_and_other: Fraction, two_others: Fraction
 ) -> tuple[float, ...]:
-    """Return the variances of the support of the true and of another answer, the covariance terms, and the gain.
-
-    The terms are `constant` and `slope` of `LevelReports.find_debiased_variance`.
+    """Return the variances and covariances, over reports, of whether a report supports an answer (is counted for it).
 
     Args:
         p_true: Probability that a report supports the person's answer.
@@ -173,7 +175,7 @@ def _compute_covariances(
 
 
 def simulate_errors(distribution: AggregatedReports, draws: int, generator: np.random.Generator) -> FloatArray:
-    """Simulate errors of `AggregatedReports.debias`.
+    """Return simulated errors of the debiased counts of a release, as `AggregatedReports.debias` returns them.
 
     If few false reports are expected, their numbers are binomial and far from normal, so whole releases are simulated.
     Otherwise each error is a sum over many people, and is drawn from a normal distribution with the exact covariances.
@@ -287,12 +289,12 @@ def _sample_hypergeometric(people: IntArray, size: int, draws: int, generator: n
 
 
 def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random.Generator) -> FloatArray:
-    """Simulate the number of reports that support each answer, (draws, answers).
+    """Return simulated tallies: the number of reports that support each answer, (draws, answers).
 
     Args:
-        level: The level.
+        level: The level of the tree of intervals.
         answers: Number of people with each true answer, (draws, answers) or (answers,).
-        generator: Generator of the simulation.
+        generator: Random numbers of the simulation.
     """
     if level.p_two_others == level.p_true_and_other == 0:
         # A report is one answer: the true one with probability `gain`, else a uniform answer.
@@ -310,8 +312,7 @@ def _sample_tallies(level: LevelReports, answers: IntArray, generator: np.random
 
 
 def _compute_narrowing(level: LevelReports, answers: IntArray) -> FloatArray:
-    """Return the factor by which deviations of independent tallies are scaled to get the variance of tallies whose sum
-    is known.
+    """Return the factor by which simulated deviations of tallies shrink because the sum of all answers is known.
 
     See `LevelReports.find_debiased_variance`.
 
@@ -466,8 +467,10 @@ class AggregatedReports(NoisySums):
         return self.rows * sum(len(level.starts) for level in self.levels) + self.whole * len(self.levels)
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return the expected tallies of answers that are true for no person, rounded: of all intervals, level by
-        level, then of missing values.
+        """Return the expected tallies if no person had any of the answers, rounded, as released values of a plan.
+
+        A tally is the number of reports that support an answer. The order is that of the distribution: all intervals,
+        level by level, then missing values.
         """
         tallies = [np.full(self.rows * len(level.starts), round(level.expected_false_support)) for level in self.levels]
         missing = [round(level.expected_false_support) for level in self.levels] if self.whole else []
@@ -475,14 +478,17 @@ class AggregatedReports(NoisySums):
 
     @property
     def missing(self) -> Noise | None:
-        """Approximate noise of the number of people with a missing value."""
+        """Approximate noise of the estimated number of people with a missing value; None if only some rows of a table
+        are included.
+        """
         if not self.whole:
             return None
         return Noise(Family.GAUSSIAN, Fraction(1 / sum(self._precisions)))
 
     @property
     def nested_distribution(self) -> IntervalSums:
-        """Distribution of the debiased counts of all people: interval sums, as if noises were independent and Gaussian.
+        """Distribution that approximates the debiased counts of all people: sums of intervals of several levels, with
+        noise taken as independent and Gaussian.
 
         The variances hold for equally frequent intervals and values that are never missing. They are dominated by false
         support, which does not depend on frequencies.
@@ -496,7 +502,7 @@ class AggregatedReports(NoisySums):
         return IntervalSums(self.rows, self.cells, levels, self.missing)
 
     def debias(self, values: FloatArray) -> FloatArray:
-        """Return unbiased counts of all people, in the order of `nested_distribution`.
+        """Return unbiased counts of all people from tallies, in the order of `nested_distribution`.
 
         Args:
             values: Released tallies, (..., size).
@@ -593,14 +599,16 @@ class AggregatedReports(NoisySums):
         return max(mean - sampled, 0.0)
 
     def area_variance(self) -> float:
-        """Return the variance of the mean of the prefixes of a row, given its total, if people are spread evenly.
+        """Return the noise variance of the area under a distribution function, if people are spread evenly over the
+        cells.
 
-        Least squares of nested sums of equal intervals has eigenvectors that are constant on the intervals of one
-        level and add up to 0 within each interval of the level above. Their precision is the sum over this and all
-        finer levels of interval size over variance. So the variance is a sum over levels. A level's term is the
-        variance of the position of a cell between its intervals, within an interval above, a twelfth of the decrease of
-        ``sum(width**3)``, in shares of the row. (A smaller last interval is taken to be as large as the others.) All
-        levels together sample everyone: see `prefix_variances`.
+        The area is the mean of the prefix counts of a row, given its total. Least squares of nested sums of equal
+        intervals has eigenvectors that are constant on the intervals of one level and add up to 0 within each interval
+        of the level above. Their precision is the sum over this and all finer levels of interval size over variance. So
+        the variance is a sum over levels. A level's term is the variance of the position of a cell between its
+        intervals, within an interval above, a twelfth of the decrease of ``sum(width**3)``, in shares of the row. (A
+        smaller last interval is taken to be as large as the others.) All levels together sample everyone: see
+        `prefix_variances`.
         """
         same_interval = [
             1.0,
@@ -616,7 +624,8 @@ class AggregatedReports(NoisySums):
         return max(variance - (self.people / self.rows * (1 - same_interval[-1]) / 12 if is_sampled else 0.0), 0.0)
 
     def condition_on(self, values: Sequence[int]) -> AggregatedReports:
-        """Return this distribution with shares of cells estimated from released values.
+        """Return this distribution with the shares of cells that released tallies suggest, for simulations of the
+        error.
 
         The shares are not negative, and consistent over levels.
 
@@ -642,7 +651,8 @@ class AggregatedReports(NoisySums):
     def simulate(
         self, total: int | None, draws: int, generator: np.random.Generator
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Simulate errors of the unbiased estimate, from false reports and from sampling by level.
+        """Return simulated errors of the estimated counts of cells: by randomised reports, and by sampling people for
+        levels.
 
         Args:
             total: Public number of people; None: private.
@@ -657,7 +667,11 @@ class AggregatedReports(NoisySums):
 
     @property
     def _precisions(self) -> list[float]:
-        """Reciprocal variances of the counts of missing values, for a true count of 0, by level with reports."""
+        """Precision (reciprocal variance) of the count of missing values at each level with reports, if none is
+        missing.
+
+        They are the weights with which the levels' counts are combined.
+        """
         return [1 / self._find_count_variance(level, 0.0) for level in self.reported_levels]
 
     @property
@@ -669,18 +683,23 @@ class AggregatedReports(NoisySums):
         return np.append(np.full(cells, 1 / cells), 0.0)
 
     def sum_over_answers(self, level: LevelReports, cells: Any) -> Any:
-        """Sum cells over the answers of a level: (..., all cells, missing) to (..., answers).
+        """Return the sums of cells over the answers (intervals, or missing) of one level.
 
         Args:
             level: The level of the tree.
-            cells: Numbers of the cells, the rows one after the other, followed by the missing people.
+            cells: Numbers of the cells, the rows one after the other, followed by the missing people, (..., cells + 1).
+
+        Returns:
+            Sums, (..., answers).
         """
         table = cells[..., :-1].reshape(*cells.shape[:-1], self.rows, self.cells)
         sums = np.add.reduceat(table, level.first_cells, axis=-1)
         return np.concatenate([sums.reshape(*cells.shape[:-1], -1), cells[..., -1:]], axis=-1)
 
     def _find_count_variance(self, level: LevelReports, share: float) -> float:
-        """Return the variance of a debiased count of all people, from a sample with replacement, or from everyone.
+        """Return the variance of the estimated number of people with an answer, from the reports about one level.
+
+        It is that of a sample with replacement, or of everyone if people report about all levels.
 
         Args:
             level: The level of the tree.
@@ -695,12 +714,14 @@ class AggregatedReports(NoisySums):
 
     @property
     def _known_total(self) -> int | None:
-        """The number of people, if the distribution includes all answers; else None."""
+        """Number of people, which is public if the distribution includes all answers; else None."""
         return self.people if self.whole else None
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """Number of intervals and noise of a debiased count of each level; no noise for levels without reports."""
+        """For each level, the number of its intervals and the noise of a debiased count; no noise for levels without
+        reports.
+        """
         noises = iter(self.nested_distribution.levels)
         no_noise = Noise(Family.GAUSSIAN, Fraction(0))
         return tuple(
@@ -713,17 +734,28 @@ class AggregatedReports(NoisySums):
         return self.nested_distribution.bounds
 
     def apply_strategy(self, cells: Any) -> list[Any]:
-        """Return the sums of cells ``(rows, cells)`` over the intervals of each level, one array per level."""
+        """Return the sums of cells ``(rows, cells)`` over the intervals of each level, one array per level.
+
+        Args:
+            cells: Number of each cell, (rows, cells).
+        """
         return [sum_over_intervals(cells, level.first_cells) for level in self.levels]
 
     def with_rows(self, rows: int) -> AggregatedReports:
-        """Return the distribution for another number of rows, without shares of cells; its tallies are part of a larger
-        table.
+        """Return the distribution for another number of rows of the table, as for the tallies of some rows of a larger
+        one.
+
+        Shares of cells are left out.
+
+        Args:
+            rows: Number of rows.
         """
         return replace(self, rows=rows, whole=False, shares=None)
 
     def noise_by_source(self, total: int | None) -> FloatArray:
-        """Return the noise by source, as `IntervalSums.noise_by_source`, as if debiased counts were independent.
+        """Return the noise of the counts of cells as independent sources, as if debiased counts were independent.
+
+        See `IntervalSums.noise_by_source`.
 
         Args:
             total: Without effect: the number of people is known if the distribution covers all rows.
@@ -768,10 +800,10 @@ class AggregatedReports(NoisySums):
         return {**NoisySums.to_json(self, values, total), "missing": None}
 
     def _fields_to_json(self) -> dict[str, Any]:
-        """Return the fields that are stored with a release; `about_all` only if it is true.
+        """Return the fields of the distribution that are stored with a release.
 
         Returns:
-            ``tallied`` with the levels, ``whole``, and perhaps ``about_all``.
+            ``tallied`` with the levels, ``whole``, and ``about_all`` if it is true.
         """
         fields = {"tallied": STORED.encode(self.levels), "whole": self.whole}
         return {**fields, "about_all": True} if self.about_all else fields
@@ -784,7 +816,7 @@ class AggregatedReports(NoisySums):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Parse the distribution of a stored release.
+        """Return the distribution of reports that `to_json` stored with a release.
 
         Args:
             stored: The fields that were stored.
@@ -800,7 +832,8 @@ class AggregatedReports(NoisySums):
 
 
 def _compute_same_interval_probability(starts: range | tuple[int, ...], cells: int) -> float:
-    """Return the probability that three uniform positions lie in one interval.
+    """Return the probability that three cells, drawn uniformly, lie in one interval: a measure of how coarse a level
+    is.
 
     Args:
         starts: First cell of each interval, rising, from 0.
@@ -812,12 +845,14 @@ def _compute_same_interval_probability(starts: range | tuple[int, ...], cells: i
 
 
 def _divide_shares(cell_shares: FloatArray, counts: FloatArray, first: IntArray) -> FloatArray:
-    """Divide shares in proportion to counts, if any is positive; else equally among the parts of an interval.
+    """Divide the share of each interval among its subintervals on the next level, in proportion to their counts.
+
+    If none of the counts of an interval is positive, its subintervals get equal shares.
 
     Args:
         cell_shares: Shares of the intervals that are divided.
-        counts: Unbiased counts of all parts, in order.
-        first: Index of the first part of each interval.
+        counts: Unbiased counts of all subintervals, in order.
+        first: Index of the first subinterval of each interval.
     """
     positive = np.maximum(counts, 0.0)
     cells_per_interval = np.diff(np.append(first, len(counts)))

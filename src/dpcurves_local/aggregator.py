@@ -104,6 +104,11 @@ class Collection:
     """
 
     def __init__(self, task: Task) -> None:
+        """Begin to count the reports of people to a task, without reports.
+
+        Args:
+            task: The task; messages of another task are refused.
+        """
         self.task = task
         self.refused = 0
         self.repeated = 0
@@ -138,7 +143,9 @@ class Collection:
             self._add_batch(records)
 
     def add_each(self, reports: Iterable[bytes]) -> None:
-        """Count single reports, joined into batches of 16,384. Damaged and repeated ones only increase their counters.
+        """Count reports that come one by one, in batches of 16,384.
+
+        Damaged and repeated reports only increase their counters.
 
         Args:
             reports: Messages, as `Task.randomize` returns them, one per person.
@@ -261,9 +268,10 @@ class SortedNameSet:
         return np.sort(np.concatenate([np.zeros(0, dtype=np.uint64), *self._runs]))
 
     def insert_run(self, run: NDArray[np.uint64]) -> None:
-        """Add sorted integers as one run, merged with earlier runs of up to twice its length.
+        """Add sorted pseudonyms to the set as one run, merged with earlier runs of up to twice its length.
 
-        The number of runs therefore grows with the logarithm of the number of pseudonyms.
+        The number of sorted runs that a look-up searches therefore grows only with the logarithm of the number of
+        pseudonyms.
 
         Args:
             run: New pseudonyms as sorted integers, as `find_new` returns them.
@@ -275,10 +283,10 @@ class SortedNameSet:
 
 
 def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
-    """Return the indices that sort numbers, stable for the few equal ones.
+    """Return the indices that sort pseudonyms; equal ones, which are rare, keep their order.
 
     Args:
-        numbers: Numbers, of shape ``(n,)``.
+        numbers: Pseudonyms as integers, of shape ``(n,)``.
     """
     order = np.argsort(numbers)
     ordered = numbers[order]

@@ -93,10 +93,10 @@ def _split_value(axes: Sequence[Axis | Categories], value: Any) -> list[Any]:
 
 
 def _invert_axis(axis: Axis | Categories) -> Axis | Categories:
-    """Return an axis of an increasing function of x, such as ``ln(x)``, as an axis of x on the inverse grid.
+    """Return an axis on an increasing function of x, such as ``ln(x)``, as an axis on x itself, on the inverse grid.
 
     Args:
-        axis: An axis. An axis of x itself, or of another function, is returned unchanged.
+        axis: An axis. An axis on x itself, or on another function, is returned unchanged.
 
     Raises:
         ValueError: only one of the two times of an axis is a function, or their functions differ.
@@ -176,7 +176,7 @@ def _read_column(axis: Axis | Categories, value: Mapping[Any, Any]) -> Any:
 
 
 def _evaluate(text: str, value: Mapping[str, Any], expected: ValueType | None) -> Any:
-    """SECRET: return the value of an expression for one person.
+    """SECRET: return the value of an expression for one person, computed from the person's columns.
 
     Args:
         text: The expression.
@@ -311,7 +311,7 @@ class StochasticRounding:
 
     @classmethod
     def from_question(cls, question: object, axes: Sequence[Axis | Categories]) -> StochasticRounding:
-        """Return the rounding for a question.
+        """Return the stochastic rounding for the values of a question.
 
         Args:
             question: Question of the task.
@@ -329,7 +329,9 @@ class StochasticRounding:
 
     @cached_property
     def fine_axis(self) -> Axis:
-        """The axis with each cell divided into equally many fine cells, at most 2**20 in all."""
+        """Axis on which a device finds the cell of a value before rounding: each cell is divided into equally many fine
+        cells, at most 2**20 in all.
+        """
         grid = self.axis.grid
         return replace(self.axis, grid=Grid(grid.lower, grid.upper, cells=grid.cells * self._fine_cells_per_cell))
 
@@ -339,7 +341,7 @@ class StochasticRounding:
         return MOST_FINE_CELLS // self.axis.grid.cells
 
     def find_probabilities(self, fine: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the two parameters of the rounding of each fine cell.
+        """Return between which two cells each fine cell is rounded at random, and with which probability upwards.
 
         Args:
             fine: Indices of fine cells.
@@ -354,7 +356,8 @@ class StochasticRounding:
         return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(inside, offset * PARTS // twice, 0)
 
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
-        """SECRET: draw a cell for each fine cell, so that the expected middle is the middle of the fine cell.
+        """SECRET: round each person's fine cell at random to a cell, so that the expected middle is that of the fine
+        cell.
 
         Args:
             fine: Index of a fine cell for each person; the number of fine cells if the value is missing.
@@ -389,7 +392,8 @@ class ReportMemo:
 
     @classmethod
     def from_path(cls, path: str | Path) -> ReportMemo:
-        """Return the memo in the file of this name, which need not exist yet.
+        """Return the memo (store of the reports that a device has sent) in the file of this name, which need not exist
+        yet.
 
         Args:
             path: Path of the file.
@@ -397,7 +401,7 @@ class ReportMemo:
         return cls(Path(path))
 
     def load_or_create(self, task: str, person: str, make_report: Callable[[], bytes]) -> bytes:
-        """Return the stored report; on the first call, store and return the result of `make_report`.
+        """Return the stored report of a person to a task; if there is none, store and return a new one.
 
         Args:
             task: Hash of the task.
@@ -433,7 +437,7 @@ class ReportMemo:
                 yield store
         except sqlite3.Error:
             raise InvalidArgument(
-                "kept",
+                "memo",
                 "the file of reports is locked, damaged or of another format; end other programs that "
                 "use it, or restore it from a copy",
             ) from None

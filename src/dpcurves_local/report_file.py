@@ -45,7 +45,11 @@ it.
 
 
 def normalize_name(person: str) -> str:
-    """Return a person's name in normal form: case-folded, compatible characters replaced (NFKC), single spaces."""
+    """Return a person's name in normal form: case-folded, compatible characters replaced (NFKC), single spaces.
+
+    Args:
+        person: Name as it was typed.
+    """
     return " ".join(normalize("NFKC", normalize("NFKC", person).casefold()).split())
 
 
@@ -57,15 +61,19 @@ Octets = NDArray[np.uint8]
 
 
 def names_to_numbers(names: Octets) -> Numbers:
-    """Return pseudonyms ``(people, 8)`` bytes as little-endian integers, in whose order sets list names."""
+    """Return pseudonyms as little-endian integers, by which sets of pseudonyms sort and look up.
+
+    Args:
+        names: Pseudonyms, (people, 8) bytes.
+    """
     return np.ascontiguousarray(names).view(f"<u{PSEUDONYM_SIZE}").reshape(-1).astype(np.uint64, copy=False)
 
 
 def set_drawn_bit(names: Octets, drawn: bool) -> Octets:
-    """Return the pseudonyms ``(people, 8)`` with the bit that marks random ones set or cleared.
+    """Return pseudonyms with the bit set or cleared that marks random ones, as opposed to hashes of names.
 
     Args:
-        names: Pseudonyms as bytes, of shape ``(people, 8)``.
+        names: Pseudonyms, (people, 8) bytes.
         drawn: Whether the pseudonyms are random.
 
     Returns:
@@ -90,12 +98,14 @@ class HashedNameSet:
 
     The multiplier is secret, so attackers cannot choose colliding pseudonyms. Results equal the results of
     `SortedNameSet`, and take a third of the time if loops are compiled. At most three quarters of the slots are used.
-
-    Args:
-        about: Expected number of pseudonyms; it sets the first size of the table, and the table grows as needed.
     """
 
     def __init__(self, about: int = 0) -> None:
+        """Make an empty set of pseudonyms.
+
+        Args:
+            about: Expected number of pseudonyms; it sets the first size of the table, and the table grows as needed.
+        """
         self.count = 0
         self._key = Randomness.from_system().sample_words(1)[0] | np.uint64(1)
         places = 1 << (4 * about // 3).bit_length()
@@ -130,13 +140,13 @@ class HashedNameSet:
 
     @property
     def _hash_shift(self) -> np.uint64:
-        """The right shift of a 64-bit product whose result is a slot of the table."""
+        """Number of bits by which a 64-bit hash product is shifted right to give a slot of the table."""
         return np.uint64(64 + 1 - (len(self._table) - 1).bit_length())  # bits of a pseudonym as an integer
 
 
 @compile_loop
 def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.uint64, first: BoolArray) -> np.uint64:
-    """Insert numbers into the table by linear probing, and write to `first` which ones were new.
+    """Insert pseudonyms into a hash table by linear probing, and write to `first` which ones were new.
 
     A free slot holds 0. The last slot stores whether the number 0 itself was inserted; no product points there. The
     slots of the next numbers are read ahead together, because memory latency dominates.
@@ -213,12 +223,12 @@ class ReportFormat:
 
     @property
     def header_prefix(self) -> bytes:
-        """The header up to its number of records; it is equal in all parts of a task."""
+        """First bytes of every header of the task's reports, up to the number of records."""
         return MAGIC + bytes([self.version]) + self.message_octets.to_bytes(3, "little") + self.task
 
     @classmethod
     def from_header(cls, data: bytes | memoryview) -> ReportFormat | None:
-        """Parse the header at the beginning of a file. Returns None if it is not a header.
+        """Return the format of reports that the header of a file states; None if the file does not begin with a header.
 
         Args:
             data: The file, or at least its first 24 bytes.
@@ -230,7 +240,7 @@ class ReportFormat:
 
     @property
     def single_header(self) -> bytes:
-        """The header of a part with a single record."""
+        """Header that precedes a report which stands alone: of a part of the file with one record."""
         return self.header_prefix + encode_count(1)
 
     @property
@@ -239,7 +249,7 @@ class ReportFormat:
         return PSEUDONYM_SIZE + self.message_octets + CHECKSUM_SIZE
 
     def encode_report(self, name: bytes, message: bytes) -> bytes:
-        """Return the report of one person as a part with one record.
+        """Return the report of one person as bytes: header, pseudonym, message and checksum.
 
         Args:
             name: Pseudonym, 8 bytes.
@@ -249,7 +259,7 @@ class ReportFormat:
         return self.encode_reports(*rows)
 
     def encode_reports(self, names: Octets, messages: Octets) -> bytes:
-        """Return the records of many people as one part.
+        """Return the reports of many people as bytes, under one header.
 
         Args:
             names: Pseudonyms, (people, 8) bytes.
@@ -258,7 +268,8 @@ class ReportFormat:
         return self.header_prefix + encode_count(len(names)) + self._append_checksums(names, messages).tobytes()
 
     def encode_reports_singly(self, names: Octets, messages: Octets) -> bytes:
-        """Return the records of many people, each with its own header.
+        """Return the records of many people, each with its own header, so that a server can append them to its file one
+        by one.
 
         Args:
             names: Pseudonyms, (people, 8) bytes.
@@ -279,13 +290,13 @@ class ReportFormat:
         return np.concatenate([content, checks], axis=1)
 
     def parse_reports(self, data: bytes | memoryview) -> Iterator[ReportBatch]:
-        """Yield the records of this task that have valid checksums, in batches.
+        """Yield the reports of this task with valid checksums from the bytes of a file, in batches.
 
         After damage, parsing continues at the next header of the task. The bytes in between count as one damaged
         record.
 
         Args:
-            data: Any number of parts, one after another.
+            data: Any number of parts (header and records), one after another.
         """
         view = memoryview(data).cast("B")
         position = 0
@@ -354,7 +365,13 @@ class ReportFormat:
         return flat.reshape(records, self.record_size)
 
     def _count_single_parts(self, view: memoryview, position: int) -> int:
-        """Return the number of consecutive one-record parts of `view` from `position` on, at most one batch."""
+        """Return the number of consecutive reports with a header each, at most one batch, so that they are parsed
+        together.
+
+        Args:
+            view: Content of the file.
+            position: Index of the first header.
+        """
         header = self.single_header
         stride = len(header) + self.record_size
         rows_in_batch = min((len(view) - position) // stride, MOST_AT_ONCE)
@@ -367,7 +384,12 @@ class ReportFormat:
         return int(differs.argmax()) if differs.any() else rows_in_batch
 
     def _find_header(self, view: memoryview, position: int) -> int:
-        """Return the position of the next header of this task; the length of `view` without a further header."""
+        """Return the position of the next header of this task after damage; the length of `view` if there is none.
+
+        Args:
+            view: Content of the file.
+            position: Index at which the search begins.
+        """
         while position < len(view):
             match = bytes(view[position : position + SEARCHED_BYTES + len(self.header_prefix)]).find(self.header_prefix)
             if match >= 0:
@@ -433,7 +455,7 @@ def _sum_weighted_octets(content: Octets, weights: NDArray[np.uint32]) -> NDArra
 
 @compile_loop
 def _fill_weighted_sums(content: Octets, weights: NDArray[np.uint32], sums: NDArray[np.uint32]) -> None:
-    """Write the checksum of each row: the compiled twin of `_sum_weighted_octets`.
+    """Write the checksum of each record; the compiled form of `_sum_weighted_octets`.
 
     Args:
         content: Octets of the rows, (rows, columns).
@@ -468,5 +490,9 @@ def map_report_file(path: str | Path) -> memoryview:
 
 
 def encode_count(records: int) -> bytes:
-    """Return a header's number of records as 8 bytes, with a checksum that detects any changed byte."""
+    """Return the number of records of a header as 8 bytes, with a checksum that detects any changed byte.
+
+    Args:
+        records: Number of records.
+    """
     return records.to_bytes(4, "little") + (records * 2654435761 + 1 & 0xFFFFFFFF).to_bytes(4, "little")

@@ -96,6 +96,16 @@ class ReportStore:
     def __init__(self, path: str | Path, task: Task, max_reports: int | None = None) -> None:
         # 100_000: reports that a store takes at least, unless --max-reports states a limit
         # 10: reports per person of the task that a store takes, unless --max-reports states a limit
+        """Open the file of a task's reports, lock it, and cut off an incomplete record at its end.
+
+        Args:
+            path: The file, which is created if it is missing.
+            task: The task of the reports.
+            max_reports: Capacity, in reports; None: ten for each person of the task, and at least 100,000.
+
+        Raises:
+            ValueError: the file cannot be opened, holds something else, or is locked by a running server.
+        """
         self.most = max(100_000, 10 * task.people) if max_reports is None else max_reports
         self._path = Path(path)
         self._form = task.report_format
@@ -197,12 +207,13 @@ class ReportStore:
         return [ProtocolError("store", rule, 507)]
 
     def _append_bytes(self, content: bytes) -> None:
-        """Write bytes at the end of the valid part of the file, and sync.
-
-        Raises `OSError`; the file is then cut back to its earlier length, if the disk allows it.
+        """Write bytes at the end of the valid part of the file, and sync them to the disk.
 
         Args:
             content: Bytes of whole records; empty: nothing is done.
+
+        Raises:
+            OSError: the disk fails; the file is then cut back to its earlier length, if the disk allows it.
         """
         if not content:
             return
@@ -219,9 +230,10 @@ class ReportStore:
         self._end += len(content)
 
     def _recover_file(self) -> None:
-        """Read the pseudonyms of all stored reports, and cut off an incomplete record at the end.
+        """Read the pseudonyms of all stored reports at startup, and cut off an incomplete record at the end.
 
-        Raises `InvalidArgument` if the file holds anything but reports of this task.
+        Raises:
+            InvalidArgument: the file holds anything but reports of this task.
         """
         data = map_report_file(self._path)
         valid_size = len(data) - len(data) % self._stride
@@ -337,7 +349,8 @@ def send_reports(
 
 
 def _split_messages(form: ReportFormat, reports: bytes | memoryview) -> Iterator[tuple[bytes, int]]:
-    """Split reports into messages below the size limit, each with the number of damaged records found before it.
+    """Yield reports split into messages below the server's size limit, each with the number of damaged records before
+    it.
 
     A number of damaged records comes with an empty message, which is not sent.
 
@@ -367,7 +380,7 @@ class Quota:
 
     @cached_property
     def _rate_limits(self) -> list[tuple[RateLimiter, bool]]:
-        """The limiters in use; True marks one that counts each network address separately."""
+        """The rate limiters in use, each with whether it counts every network address separately."""
         limits = ((self.per_address, True, "of one address"), (self.total, False, "of all"))
         return [
             (RateLimiter(limit, "reports", "wait a minute, or send fewer at a time", f"taken {whose}"), per_address)
@@ -402,6 +415,13 @@ class ReportReceiver:
     """
 
     def __init__(self, task: Task, store: ReportStore, quota: Quota = NO_QUOTA) -> None:
+        """Prepare to receive the reports of a task at a server.
+
+        Args:
+            task: The task.
+            store: File of the accepted reports.
+            quota: Limits on reports per minute; default: none.
+        """
         self.task = task
         self.refused = 0
         self.repeated = 0
@@ -503,10 +523,10 @@ class ReportReceiver:
         return json.dumps({"new": new_count, "known": accepted_count - new_count, "refused": invalid_count}).encode()
 
     def _store_reports(self, batches: Sequence[tuple[Octets, Octets]]) -> int:
-        """Write names and messages to the disk; return how many names were new.
+        """Write reports to the disk, and return how many of their pseudonyms were new.
 
         Args:
-            batches: Names and messages of each request, at least one.
+            batches: Pseudonyms and messages of each request, at least one.
         """
         names, messages = zip(*batches, strict=True)
         return self._store.add(np.concatenate(names), np.concatenate(messages))
@@ -535,6 +555,9 @@ def create_app(reception: ReportReceiver) -> Starlette:
     def require_task(task: str) -> None:
         """Check that a request is about the task that is served.
 
+        Args:
+            task: Name of the task in the URL.
+
         Raises:
             ProtocolError: it is about another task (status 404).
         """
@@ -546,12 +569,21 @@ def create_app(reception: ReportReceiver) -> Starlette:
         return Response(reception.task.to_json() + "\n", media_type="application/json")
 
     async def send_status(task: str, _: Request) -> Response:
-        """Answer with the public status of the task."""
+        """Answer a request with the public status of the task: numbers of stored, repeated and refused reports.
+
+        Args:
+            task: Name of the task in the URL.
+        """
         require_task(task)
         return await respond_from_thread(reception.encode_status)
 
     async def accept_reports(task: str, request: Request) -> Response:
-        """Store the reports in a request's body, with the invitation in its header if the task requires one."""
+        """Handle a request that posts reports: store them, after checking the invitation if the task requires one.
+
+        Args:
+            task: Name of the task in the URL.
+            request: The request, whose body holds the reports.
+        """
         require_task(task)
         name = reception.verify_invitation(request)
         message = await read_body(request, reception.max_message_size)
@@ -587,6 +619,10 @@ class ReportServer:
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until the process is stopped; call `ready` once the server listens.
+
+        Args:
+            address: Address at which the server listens.
+            ready: Function that is called once the server listens.
 
         Raises:
             ValueError: the certificate is invalid or has expired; or the store or the address cannot be opened.

@@ -56,7 +56,7 @@ class DebiasedReports:
     extra_true_variance: float
 
     def make_pair_form(self, kernel: FloatArray) -> PairForm:
-        """Return the quadratic form that sums a kernel over ordered pairs of different people, both with a value.
+        """Return the estimator of the sum of a kernel over ordered pairs of different people, both with a value.
 
         Args:
             kernel: Value of each pair of cells, (cells, cells). Pairs with a missing value count 0.
@@ -105,9 +105,9 @@ class DebiasedReports:
         return self.make_centred_form(kernel, self.mean(kernel)).find_deviation(population) / self.pair_count
 
     def make_centred_form(self, kernel: FloatArray, mean: float) -> PairForm:
-        """Return the form of the kernel minus its mean.
+        """Return the estimator of the sum of a kernel minus its mean, whose error is the error of the estimated mean.
 
-        Its error is the linearised error of a mean whose number of pairs is estimated too.
+        The error is linearised, because the number of pairs is estimated too.
 
         Args:
             kernel: Value of each pair of cells, (cells, cells).
@@ -140,7 +140,10 @@ class PairForm:
 
     @property
     def doubly_centred_kernel(self) -> FloatArray:
-        """The kernel minus its row means and column means. Noise that adds up to 0 enters the sum through it alone."""
+        """Kernel minus its row means and column means (plus the overall mean), (answers, answers).
+
+        Noise that adds up to 0 over the answers enters the sum of the kernel through this matrix alone.
+        """
         rows = self.kernel.mean(axis=1)
         columns = self.kernel.mean(axis=0)
         return np.asarray(self.kernel - columns - rows[:, None] + rows.mean())
@@ -154,7 +157,9 @@ class PairForm:
 
     @property
     def unbiased_sum(self) -> float:
-        """The unbiased estimate of the sum: ``c' K c`` minus the expected products of a report with itself."""
+        """Unbiased estimate of the sum of the kernel over pairs: ``c' K c`` for debiased counts c, minus the expected
+        products of each report with itself.
+        """
         debiased, inner = self.reports, self.doubly_centred_diagonal
         itself = np.diag(self.kernel) + debiased.common_variance * inner.sum() + debiased.extra_true_variance * inner
         return float(debiased.counts @ self.kernel @ debiased.counts - debiased.counts @ itself)
@@ -206,7 +211,7 @@ class PairForm:
         return max(2.0 * people * (people - 1) * (2 * (people - 2) * float(linear_variance) + two), 0.0)
 
     def find_deviation(self, population: bool) -> float:
-        """Return the standard deviation of the sum.
+        """Return the standard deviation of the estimated sum of the kernel over pairs.
 
         Args:
             population: Whether to add the error of sampling people. False: the noise of the reports alone.

@@ -229,23 +229,32 @@ class SecondRound(Task):
 
     @property
     def _salt(self) -> str:
-        """The account under which names are hashed: the account of the first round, or the task's in older documents
-        without names.
+        """Text that is hashed together with names: the first round's hash, so that both rounds have the same
+        pseudonyms.
+
+        Older documents without names use their own hash.
         """
         return self.hash if self.names is None else self.first_task_hash
 
     @cached_property
     def _sorted_names(self) -> Numbers:
-        """The pseudonyms of the first round as integers, sorted; empty if unknown."""
+        """Pseudonyms of the people of the first round as sorted integers, for look-up; empty if unknown."""
         return names_to_numbers(self._name_rows)
 
     @property
     def _name_rows(self) -> Octets:
-        """The pseudonyms of the first round as rows of 8 bytes; none if unknown."""
+        """Pseudonyms of the people of the first round, (people, 8) bytes; no rows if unknown."""
         return np.frombuffer(self.names or b"", dtype=np.uint8).reshape(-1, PSEUDONYM_SIZE)
 
     def mark_repeats(self, names: Octets) -> BoolArray:
-        """Return a mask of the pseudonyms that reported in the first round; all False if its names are unknown."""
+        """Return which people have reported in the first round already; all False if its pseudonyms are unknown.
+
+        Args:
+            names: Pseudonyms, (people, 8) bytes.
+
+        Returns:
+            Mask, (people,).
+        """
         numbers = names_to_numbers(names)
         if not len(self._sorted_names):
             return np.zeros(len(numbers), dtype=np.bool_)
@@ -298,13 +307,12 @@ class SecondRound(Task):
         )
 
     def _add_losses(self, statistic: UStatistic, people: tuple[int, int], repeats_refused: bool) -> TwoRoundArea:
-        """Return the estimate with the numbers of people, the losses of one and of both rounds, and the privacy
-        statement.
+        """Return the estimated area completed with the numbers of people, the privacy losses and the privacy statement.
 
         Args:
             statistic: The estimate.
             people: Numbers of people of both rounds.
-            repeats_refused: If True, nobody reported in both rounds.
+            repeats_refused: If True, nobody reported in both rounds, so the loss of one round is stated.
         """
         losses: dict[str, Any] = {"loss_in_one_round": self.loss, "loss_in_both_rounds": self.loss_in_both_rounds}
         losses["is_exact"] = self.earlier is not None and self.loss.is_pure
@@ -321,11 +329,15 @@ class SecondRound(Task):
         )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return `BitSlot.ONE` with the published probability of each score's slot, else `BitSlot.ZERO`.
+        """SECRET: draw the bit that each person reports before randomisation: 1 with the published probability of its
+        cell.
 
         Args:
-            slots: Slot of each person's score.
+            slots: Index of the cell (slot) of each person's score.
             source: Random numbers of the person's report.
+
+        Returns:
+            `BitSlot.ONE` or `BitSlot.ZERO` of each person.
         """
         thresholds = np.array([*self.one_probabilities, PROBABILITY_PARTS // 2], dtype=np.uint64)
         words = np.frombuffer(source.random_bytes(4 * len(slots)), dtype="<u4").astype(np.uint64)
@@ -458,7 +470,9 @@ def _list_bit_ratios(chances: Sequence[int], starts: Sequence[int], bit: Fractio
 
 
 def publish(collection: Collection, first_class: FirstClass, people: int, *, names: bool = True) -> SecondRound:
-    """Make the second round of an area from the reports of the class that reported its scores.
+    """Return the second round of an area under the ROC curve, from the reports of the class that reported its scores.
+
+    In the second round, people of the other class report one bit each about the published curve.
 
     Args:
         collection: Reports to a task that asks for a distribution function.
@@ -510,9 +524,10 @@ class FirstClass(StrEnum):
 
 
 def find_one_probabilities(curve: CDF, first_class: FirstClass) -> IntArray:
-    """Return the probability that a score in each slot ranks correctly against a random one of the first class.
+    """Return the probability with which a person of the second class should report 1 for a score in each cell (slot).
 
-    A pair is ranked correctly if the positive has the higher score; ties count half.
+    It is the probability that the score ranks correctly against a random score of the first class. A pair is ranked
+    correctly if the positive has the higher score; ties count half.
 
     Args:
         curve: Distribution function of the first class, with values outside its grid clipped.
@@ -554,7 +569,7 @@ class BitCounts(NamedTuple):
 
     @property
     def mean(self) -> float:
-        """Estimated share of people whose bit was 1 before randomisation."""
+        """Estimated share of people whose bit was 1 before randomisation: the debiased share of reported ones."""
         return (self.ones / self.reports - self.p_other) / self.gain
 
     def sample_means(self, draws: int) -> tuple[FloatArray, FloatArray]:
@@ -621,16 +636,13 @@ def estimate_area(curve: CDF, first_class: FirstClass, bits: BitCounts) -> UStat
 
 
 def simulate_edge_errors(curve: CDF, population: bool) -> FloatArray:
-    """Simulate errors of the shares below at most `KERNEL_CELLS` + 1 edges.
+    """Return simulated errors of the released curve at up to `KERNEL_CELLS` + 1 edges, (draws, edges).
 
     Edges left out can be less accurate. So the errors are scaled to the largest standard deviation of any edge.
 
     Args:
         curve: Distribution function of the first class.
         population: Whether to add the error of sampling people.
-
-    Returns:
-        Errors, (draws, edges).
     """
     distribution, total = curve.prefixes.evidence.sums, curve.prefixes.evidence.total
     edges = len(distribution.bounds)
@@ -712,7 +724,7 @@ class AreaProtocol:
 def compare_area_protocols(
     grid: Grid, loss: PrivacyLoss, *, positives: int, negatives: int
 ) -> tuple[AreaProtocol, ...]:
-    """Return the protocols for an area, in order of increasing forecast error.
+    """Return the ways to estimate the area under a ROC curve in the local model, in order of increasing forecast error.
 
     Forecasts are of tasks whose `target` is ``CountUse.AREA``.
 
@@ -756,7 +768,7 @@ def compare_area_protocols(
 
 
 def predict_scores_variance(distribution: AggregatedReports) -> float:
-    """Return the variance that one class adds to the area, for evenly spread scores.
+    """Return the variance that one class's randomised reports add to the estimated area, for evenly spread scores.
 
     It is the variance, from randomisation alone, of the mean of the curve over all cells.
 

@@ -229,7 +229,7 @@ class PublicCoinResponses:
 
     @property
     def _randomisers(self) -> list[HadamardResponse]:
-        """The Hadamard response of each level, from coarse to fine."""
+        """The Hadamard response that randomises reports about each level of the tree, from coarse to fine."""
         randomisers = find_randomisers(self.plan.distribution.require_type(AggregatedReports), self.plan.loss)
         return [randomiser for randomiser in randomisers if isinstance(randomiser, HadamardResponse)]
 
@@ -316,7 +316,7 @@ class Task(Document):
 
     @property
     def _trust_model(self) -> Local:
-        """The local model with the task's target and coins."""
+        """The local trust model that plans this task's reports, with the task's target and coins."""
         return Local(self.target, self.coins)
 
     @cached_property
@@ -327,7 +327,9 @@ class Task(Document):
 
     @cached_property
     def _public_coins(self) -> PublicCoinResponses | None:
-        """The responses with public coins; None if devices draw their own."""
+        """The randomised responses whose level and index follow from the pseudonym (public coins); None if devices draw
+        them.
+        """
         return PublicCoinResponses(self.plan) if self.coins is Coins.PUBLIC else None
 
     @property
@@ -337,12 +339,12 @@ class Task(Document):
 
     @property
     def axes(self) -> Sequence[Axis | Categories]:
-        """Axes by which a device assigns values to cells; stochastic rounding needs finer cells."""
+        """Axes by which a device finds the cell of a value; with stochastic rounding, axes with finer cells."""
         return self.plan.query.axes if self._stochastic_rounding is None else (self._stochastic_rounding.fine_axis,)
 
     @cached_property
     def _stochastic_rounding(self) -> StochasticRounding | None:
-        """The distribution of randomised rounding of the values; None if the task rounds them deterministically."""
+        """How values are rounded at random to cells; None if the task rounds them deterministically."""
         if self.rounding is not Rounding.RANDOMIZED:
             return None
         return StochasticRounding.from_question(self.question, self.plan.query.axes)
@@ -360,8 +362,9 @@ class Task(Document):
         return curve if self._stochastic_rounding is None else replace(curve, privacy=curve.privacy.with_notes(ROUNDED))
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
-        """SECRET: return the indices of the cells (slots) to report: the cells of the values, rounded at random if the
-        task asks for that.
+        """SECRET: return the cells that people report before randomisation: those of their values.
+
+        They are rounded at random if the task asks for stochastic rounding.
 
         Args:
             slots: Indices of the cells of the values, (people,).
@@ -376,7 +379,7 @@ class Task(Document):
 
         Args:
             names: Pseudonyms, (people, 8) bytes.
-            slots: Slots of the values, (people,).
+            slots: Index of the cell or category of each person's value (slot), (people,).
             source: Source of the random bits.
         """
         answers = self._draw_answers(slots, source)
@@ -511,9 +514,13 @@ class Task(Document):
             return records.places(axes)
 
     def _rename_axis(self, column: str) -> Sequence[Axis | Categories]:
-        """Return the task's axes, and their filter, with the column name of a table.
+        """Return the task's axes with the column name of a table that names its value otherwise.
 
-        Raises `InvalidArgument` if the task asks about several columns.
+        Args:
+            column: Name of the table's column.
+
+        Raises:
+            InvalidArgument: the task asks about several columns.
         """
         if len(self.axes) != 1:
             raise InvalidArgument(
@@ -526,7 +533,8 @@ class Task(Document):
         return (replace(axis, column=column, where=where),)
 
     def _make_report(self, slot: int, person: str | None, memo: ReportMemo | None, source: Randomness) -> bytes:
-        """SECRET: return the report of one value: from the memo if it has one, else newly randomised.
+        """SECRET: return the report of one person's value: the stored report if there is one, else a newly randomised
+        one.
 
         Args:
             slot: Index of the cell or category of the value.
@@ -548,7 +556,7 @@ class Task(Document):
             )
 
         def draw_report() -> bytes:
-            """SECRET: draw and encode a report of the value."""
+            """SECRET: return a newly randomised report of the person's value, as bytes."""
             return self.report_format.encode_reports(
                 stored_name, self.randomize_slots(stored_name, np.array([slot], dtype=np.int64), source)
             )
@@ -566,6 +574,9 @@ class Task(Document):
         """Return the public pseudonym of a person in this task. It can be computed by anyone who knows the name.
 
         The pseudonym is a hash of the normalised name and of a salt: rounds with one salt share pseudonyms.
+
+        Args:
+            person: Name of the person.
 
         Raises:
             TypeError: `person` is not a string.
@@ -591,6 +602,9 @@ class Task(Document):
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Return the task that a JSON text describes, as `to_json` wrote it.
+
+        Args:
+            text: JSON text of the document.
 
         Raises:
             ValueError: the text is not a task, or a task of another version.
@@ -635,6 +649,9 @@ class Task(Document):
 
 def _parse_target(word: object) -> CountUse | None:
     """Return the target that a task document names: the area under the curve, or None for the counts.
+
+    Args:
+        word: Value of the document's field; None without one.
 
     Raises:
         ValueError: the word is unknown.

@@ -132,6 +132,9 @@ def convert_to_epsilon(loss: PrivacyLoss) -> Fraction:
     """Return the epsilon that one report may lose under a loss.
 
     It is the loss's epsilon; for a rho it is ``sqrt(2 rho)``, rounded down to a multiple of 2**-40.
+
+    Args:
+        loss: Privacy loss in epsilon or rho.
     """
     if loss.epsilon is not None:
         return loss.epsilon
@@ -157,7 +160,7 @@ def build_randomisers(distribution: AggregatedReports, epsilon: Fraction) -> tup
 
 
 def find_randomisers(distribution: AggregatedReports, loss: PrivacyLoss) -> tuple[Randomiser, ...]:
-    """Return the randomiser of each level under this loss of a person.
+    """Return the randomiser by which people report about each level, under this loss of a person.
 
     Args:
         distribution: Distribution of the reports, with its levels of intervals.
@@ -225,7 +228,7 @@ class _LevelTable(NamedTuple):
 
 
 def _compute_widths(cells: int, levels: int) -> tuple[int, ...]:
-    """Return the cells in an interval of each level, from coarse to fine, in powers of one number.
+    """Return the number of cells in an interval of each level of a tree, from coarse to fine: powers of one number.
 
     Args:
         cells: Number of cells of the axis.
@@ -249,13 +252,13 @@ def _build_tree(table: _LevelTable, widths: tuple[int, ...], tilt: Fraction) -> 
 
 
 def _build_level(table: _LevelTable, width: int, reports: int, max_octets: int = LONGEST_REPORT) -> LevelReports:
-    """Return the distribution of one level: the randomiser with the least error whose reports are short enough.
+    """Return one level of a tree with the randomiser of least error whose reports are short enough.
 
     Args:
         table: Sizes of the table, and the loss of a report.
         width: Cells of an interval.
         reports: Number of reports about the level.
-        max_octets: Longest report that is allowed.
+        max_octets: Longest report that is allowed, in bytes.
     """
     starts = range(0, table.cells, width)
     randomiser = choose_randomiser(table.rows * len(starts) + 1, table.epsilon, max_octets, table.randomisers)
@@ -296,7 +299,7 @@ def _split_people(people: int, levels: int, tilt: Fraction) -> list[int]:
 
 
 def _predict_error(distribution: AggregatedReports, use: CountUse) -> float:
-    """Return the variance that `use` minimises.
+    """Return the predicted variance of the counts that matter for `use`, by which levels and randomisers are chosen.
 
     It is the mean variance of prefix counts, the variance of their mean, or the variance of a cell's count.
 
@@ -353,11 +356,13 @@ class Local:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """Types of data holders: people."""
+        """The types of data holders in this trust model: people, each with one record."""
         return (Person,)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Plan on a public grid: a person reports once, so adaptive refinement is not possible.
+        """Return the strategy that answers a workload by one report of each person, on a public grid.
+
+        A person reports once, so later queries cannot depend on earlier answers (no adaptive refinement).
 
         Args:
             workload: The counts that will be read.
@@ -503,6 +508,11 @@ class ReportAggregator:
     """
 
     def __init__(self, plan: Plan) -> None:
+        """Begin tallies of reports at 0: for each level, how many reports support each answer.
+
+        Args:
+            plan: Plan of the reports, with levels and randomisers.
+        """
         self._plan = plan
         self._ways = _find_plan_randomisers(plan)
         self._tallies = [np.zeros(randomiser.answers, dtype=np.int64) for randomiser in self._ways]
@@ -522,7 +532,11 @@ class ReportAggregator:
         return self.sort_by_level(messages)[1]
 
     def add_messages(self, messages: Reports) -> None:
-        """Add the reports of valid messages to the tallies, and the number of invalid messages to `refused`."""
+        """Add the reports of valid messages to the tallies, and the number of invalid messages to `refused`.
+
+        Args:
+            messages: Messages as rows of bytes, (people, octets).
+        """
         batches, is_valid = self.sort_by_level(messages)
         self.refused += int(len(is_valid) - is_valid.sum())
         self.count_reports(batches, is_valid)
@@ -544,12 +558,11 @@ class ReportAggregator:
         return batches, is_valid
 
     def count_reports(self, about: list[LevelBatch], counted: BoolArray) -> None:
-        """Add the reports that `sort_by_level` returned to the tallies, where `counted` is True for their row; these
-        must be valid.
+        """Add valid reports to the tallies of their levels.
 
         Args:
-            about: The reports of each level, with their rows.
-            counted: True for each message that is counted, of shape ``(rows,)``.
+            about: The reports of each level, with their rows, as `sort_by_level` returns them.
+            counted: True for each message that is counted, of shape ``(rows,)``; these must be valid.
         """
         for number, (randomiser, (rows, reports, _)) in enumerate(zip(self._ways, about, strict=True)):
             is_counted = counted[rows]
@@ -570,8 +583,15 @@ class ReportAggregator:
         return [LevelBatch(slice(None), reports, np.True_) for reports in level_messages]
 
     def _split_single_levels(self, messages: Reports) -> list[LevelBatch]:
-        """Return the reports of each level from messages about one level each; rows are copied only if
-        levels are mixed.
+        """Return the reports of each level, from messages that hold one report about one level each.
+
+        Rows are copied only if levels are mixed.
+
+        Args:
+            messages: Messages as rows of bytes; the first byte is the level.
+
+        Returns:
+            A batch for each level.
         """
         levels = np.ascontiguousarray(messages[:, 0])
         contiguous = make_contiguous(messages)
@@ -586,7 +606,7 @@ class ReportAggregator:
         return batches
 
     def release(self, allotment: Allotment, *, seeded: bool) -> Release:
-        """Return the tallies as the answer to a plan for this number of people.
+        """Return the tallies of all counted reports as a release, under the plan for the actual number of people.
 
         Args:
             allotment: Payment for the loss of the plan.
@@ -603,7 +623,9 @@ class ReportAggregator:
 
 
 def collect(plan: Plan, messages: Iterable[Reports], allotment: Allotment, *, seeded: bool) -> Release:
-    """Aggregate messages chunk by chunk, with the memory of the tables alone. Invalid messages are left out.
+    """Return the release of reports, which are added up chunk by chunk, with the memory of the counts alone.
+
+    Invalid messages are left out.
 
     Args:
         plan: Plan of the query.
@@ -651,12 +673,13 @@ def _find_plan_randomisers(plan: Plan) -> tuple[Randomiser, ...]:
 
 
 def find_answers(distribution: AggregatedReports, number: int, slots: IntArray) -> IntArray:
-    """Return the intervals of a level that hold these slots, row by row; the last answer is "missing".
+    """SECRET: return each person's true answer at one level: the interval that holds the cell, or "missing" as the
+    last.
 
     Args:
         distribution: The levels.
         number: Number of the level.
-        slots: Slot of each person, in row-major order. SECRET.
+        slots: Index of each person's cell (slot), in row-major order. SECRET.
 
     Returns:
         Index of each person's answer, (people,).

@@ -43,6 +43,13 @@ class LedgerAudit:
     """
 
     def __init__(self, world: World, path: Path, disk: SimulatedDisk) -> None:
+        """Prepare to compare a simulated ledger with a model of what it must contain.
+
+        Args:
+            world: The simulated world.
+            path: File of the ledger's database.
+            disk: Simulated disk on which the file lies.
+        """
         self._path, self._disk = path, disk
         self._seen = -1
         self.charges: dict[str, int] = {}
@@ -52,11 +59,16 @@ class LedgerAudit:
         world.invariants.append(self.check)
 
     def _read(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return the rows of an SQL query on the committed state of the ledger; `values` replace its question marks."""
+        """Return the rows of an SQL query on the committed state of the ledger.
+
+        Args:
+            query: SQL with question marks for parameters.
+            values: Values of the parameters, in order.
+        """
         return self._disk.read(self._path, query, *values)
 
     def check(self) -> None:
-        """Compare the ledger with the model if anything was written since the last check.
+        """Check all invariants of the ledger, if anything was written since the last check.
 
         Raises:
             Violation: An invariant does not hold.
@@ -67,7 +79,7 @@ class LedgerAudit:
         self.check_now()
 
     def check_now(self) -> None:
-        """Compare the ledger with the model, even if nothing was written.
+        """Check all invariants of the ledger, even if nothing was written.
 
         Raises:
             Violation: An invariant does not hold, or the file is gone after a charge was acknowledged.
@@ -79,7 +91,8 @@ class LedgerAudit:
                 raise Violation("the ledger is gone, with acknowledged charges")
 
     def _compare(self) -> None:
-        """Compare the ledger with the model; the caller has opened a snapshot.
+        """Check all invariants of the ledger: that it contains what was acknowledged; in an open snapshot of the
+        database.
 
         Raises:
             Violation: An invariant does not hold; the text names it.
@@ -139,9 +152,10 @@ class LedgerAudit:
                 raise Violation(f"the acknowledged answer {key} is missing or was changed")
 
     def forget_later(self) -> None:
-        """Forget all shown values, and the acknowledged charges and answers that the ledger's file lacks.
+        """Remove from the model what an older copy of the ledger's file lacks, after such a copy was restored on
+        purpose.
 
-        A schedule that restores an older copy of the ledger on purpose calls this method.
+        These are all shown values, and later acknowledged charges and answers.
         """
         grants = {request for (request,) in self._read("SELECT request FROM dpcurves_grants")}
         answers = {(request, round_number, part) for request, round_number, part in self._read(
@@ -152,7 +166,7 @@ class LedgerAudit:
         self.shown.clear()
 
     def acknowledge_charge(self, request: str, amount: int) -> None:
-        """Record the reply that a request is paid.
+        """Record in the model that a process was told that its request is paid, and check the ledger's charge.
 
         Args:
             request: Request id.
@@ -168,7 +182,7 @@ class LedgerAudit:
             raise Violation(f"{request!r} was charged {amount}, and {self.charges[request]} before")
 
     def show(self, name: Hashable, value: Hashable, request: str) -> None:
-        """Record a value that a process publishes.
+        """Record in the model that a process publishes a value, and check that it is paid and always the same.
 
         Args:
             name: Name of the value, such as a release and its part; its value must never change.
@@ -184,7 +198,7 @@ class LedgerAudit:
             raise Violation(f"{name} was shown twice, with different noise")
 
     def acknowledge_answer(self, request: str, round_number: int, part: int, answer: str) -> None:
-        """Record a stored answer that a process received.
+        """Record in the model that a process received a stored answer, and check that it is stored and always the same.
 
         Args:
             request: Request id.

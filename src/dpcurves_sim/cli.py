@@ -41,7 +41,7 @@ SHARES = (("ledger", 0.9), ("sites", 0.05), ("servers", 0.05))
 
 
 def main() -> None:
-    """Run the command and exit.
+    """Run the command `dpcurves-sim` and end the process.
 
     The exit status is 0 if all schedules held, 1 if one failed, 2 for an invalid argument, 141 for a closed output
     pipe.
@@ -123,7 +123,7 @@ def print_lines(scenario: str, run: Callable[[], object]) -> None:
 
 
 def parse_events(option: str, text: str) -> frozenset[ProcessEvent]:
-    """Parse events of processes.
+    """Return the events of processes that an option names.
 
     Args:
         option: Name of the option, for the error.
@@ -220,7 +220,7 @@ def run_many(scenario: str, seeds: range, *, events: int, is_minimised: bool, wo
 
 
 def replay(schedule: Schedule, is_minimised: bool) -> int:
-    """Run one schedule, and print its last events or its failure.
+    """Run one schedule again, and print its last events or its failure.
 
     Args:
         schedule: The schedule.

@@ -32,14 +32,14 @@ class TransactionDisk(Protocol):
     """Interface of simulated disks, which let transactions wait, and commits fail."""
 
     def begin(self, connection: Any) -> None:
-        """Wait until no other process writes to the database.
+        """Wait until no other simulated process has a write transaction on the database.
 
         Args:
             connection: Connection that begins a write transaction.
         """
 
     def commit(self, connection: Any, commit: Callable[[Any], None]) -> None:
-        """Commit a transaction, and let other processes write.
+        """Commit a transaction, and let other simulated processes write.
 
         Args:
             connection: Connection of `sqlite3`.
@@ -50,10 +50,19 @@ class TransactionDisk(Protocol):
         """
 
     def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
-        """Roll a transaction back by the function `rollback` of the connection, and let other processes write."""
+        """Roll a transaction back, and let other simulated processes write.
+
+        Args:
+            connection: Connection of `sqlite3`.
+            rollback: Function of the connection that rolls back.
+        """
 
     def release(self, connection: Any) -> None:
-        """Let other processes write, if this connection wrote."""
+        """Let other simulated processes write, if this connection had a write transaction.
+
+        Args:
+            connection: Connection of `sqlite3`.
+        """
 
 
 class DirectEngine:
@@ -84,7 +93,7 @@ class DirectEngine:
             raise convert_error("connect", error) from error
 
     def dispose(self) -> None:
-        """Do nothing: connections do not stay open."""
+        """Do nothing, because no connection is pooled; SQLAlchemy's engines have this method."""
 
 
 class DirectConnection:
@@ -97,6 +106,13 @@ class DirectConnection:
     """
 
     def __init__(self, disk: TransactionDisk, connection: Any, begin_statement: str) -> None:
+        """Wrap a connection of `sqlite3` with the methods of an SQLAlchemy connection that the library uses.
+
+        Args:
+            disk: Simulated disk, which is told of the begin and the end of transactions.
+            connection: Connection of `sqlite3`.
+            begin_statement: SQL with which a transaction begins.
+        """
         self._disk = disk
         self._connection = connection
         self._begin_statement = begin_statement
@@ -111,7 +127,7 @@ class DirectConnection:
 
     @contextmanager
     def begin(self) -> Iterator[None]:
-        """Open a transaction for a `with` block; commit it at the end, or roll it back after any error.
+        """Context of a transaction: commit it at the end of the ``with`` block, or roll it back after any error.
 
         Raises:
             sqlalchemy.exc.DBAPIError: The transaction cannot begin or be committed.
@@ -141,6 +157,9 @@ class DirectConnection:
     def exec_driver_sql(self, statement: str) -> None:
         """Execute a statement in SQL without parameters and without a result.
 
+        Args:
+            statement: The statement.
+
         Raises:
             sqlalchemy.exc.DBAPIError: SQLite refuses the statement.
         """
@@ -152,7 +171,7 @@ class DirectConnection:
     def execute(
         self, statement: Any, parameters: dict[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> _DirectResult:
-        """Execute a statement of SQLAlchemy.
+        """Execute a statement of SQLAlchemy on the simulated database, and return its result.
 
         Args:
             statement: The statement.
@@ -205,11 +224,15 @@ class _DirectResult:
         return iter(self._make_result())
 
     def __getattr__(self, name: str) -> Any:
-        """Return a method of SQLAlchemy's result with the same rows."""
+        """Return a method of SQLAlchemy's result object with the same rows.
+
+        Args:
+            name: Name of the method.
+        """
         return getattr(self._make_result(), name)
 
     def _make_result(self) -> IteratorResult[Any]:
-        """Return the rows as a result of SQLAlchemy."""
+        """Return the rows as a result object of SQLAlchemy, for methods that this class lacks."""
         return IteratorResult(_describe_columns(self._names), iter(self._rows))
 
     def mappings(self) -> _Values:
@@ -218,7 +241,7 @@ class _DirectResult:
         return _Values([dict(zip(names, row, strict=True)) for row in self._rows])
 
     def scalars(self) -> _Values:
-        """Return the values of the first column, in the order of the rows."""
+        """Return the values of the result's first column, in the order of the rows."""
         return _Values([row[0] for row in self._rows])
 
 
@@ -232,11 +255,11 @@ class _Values:
         return iter(self._values)
 
     def all(self) -> list[Any]:
-        """Return all rows."""
+        """Return the values of all rows of a result."""
         return self._values
 
     def first(self) -> Any:
-        """Return the first row; None if there is none."""
+        """Return the value of the first row of a result; None if there is no row."""
         return self._values[0] if self._values else None
 
 
@@ -257,6 +280,12 @@ class CompiledForm:
     """
 
     def __init__(self, compiled: Any, constants: Mapping[str, Any]) -> None:
+        """Keep the SQL text of a statement compiled by SQLAlchemy, with its parameters.
+
+        Args:
+            compiled: The compiled statement.
+            constants: Values of parameters that are part of the statement, by name.
+        """
         self._compiled, self._constants = compiled, constants
         self._processors = compiled._bind_processors
         self._order = compiled.positiontup or ()
@@ -266,10 +295,10 @@ class CompiledForm:
         self.has_lists = bool(compiled.post_compile_params or compiled.literal_execute_params)
 
     def list_values(self, row: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the values of all parameters in the order of the text, as SQLite stores them.
+        """Return the values of all parameters in the order of the SQL text, as SQLite stores them.
 
         Args:
-            row: Values by parameter name. Parameters that are not in it have the constants of the first row.
+            row: Values by parameter name. Parameters that are not in it have the values of the first execution.
         """
         if self._defaults is None:
             self._defaults = self._construct(row)
@@ -280,13 +309,18 @@ class CompiledForm:
         return values
 
     def find_names(self, cursor: sqlite3.Cursor) -> tuple[str, ...]:
-        """Return the names of the columns of the statement's rows, read off the first cursor that executes it."""
+        """Return the names of the columns that the statement returns, as the first cursor that executes it states them.
+
+        Args:
+            cursor: Cursor after the execution.
+        """
         if self._names is None:
             self._names = tuple([column[0] for column in cursor.description or ()])
         return self._names
 
     def expand_lists(self, row: Mapping[str, Any]) -> tuple[str, Sequence[Any]]:
-        """Return the text with a parameter for each element of a list, and the values of all parameters in its order.
+        """Return the SQL with one parameter for each element of a list (as ``IN`` needs), and the values of all
+        parameters.
 
         Args:
             row: Values by parameter name; some are lists.
@@ -299,7 +333,7 @@ class CompiledForm:
         return expanded.statement, self._process(expanded.positiontup, ordered, processors)
 
     def _construct(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of parameters and constants by name, for one row of parameters.
+        """Return the values of all parameters and constants of the statement by name.
 
         Args:
             row: Values of the parameters by name.
@@ -309,7 +343,7 @@ class CompiledForm:
 
     @staticmethod
     def _process(names: Sequence[str], values: Sequence[Any], processors: Mapping[str, Any]) -> Sequence[Any]:
-        """Return values as SQLite stores them.
+        """Return parameter values converted to the types that SQLite stores.
 
         Args:
             names: Parameter names.

@@ -63,6 +63,12 @@ class SimulatedDisk:
     """
 
     def __init__(self, world: World, root: Path) -> None:
+        """Make a simulated disk, whose files lie in a folder of the real one.
+
+        Args:
+            world: The simulated world, whose schedule decides faults.
+            root: Folder of the files of all simulated machines.
+        """
         self._world, self.root = world, root
         self._flushed = _Flushed()
         self._inside = f"{root}{os.sep}"
@@ -79,7 +85,11 @@ class SimulatedDisk:
         world.on_kill.append(self._prepare_loss)
 
     def make_folder(self, machine: str) -> Path:
-        """Return the folder of a machine, created if missing."""
+        """Return the folder with the files of a simulated machine, created if missing.
+
+        Args:
+            machine: Name of the machine.
+        """
         folder = self.root / machine
         folder.mkdir(exist_ok=True)
         self._flushed.names.setdefault(str(folder), {})
@@ -88,11 +98,15 @@ class SimulatedDisk:
     # Files
 
     def contains(self, path: str) -> bool:
-        """Return True if the path is inside the folder of this disk."""
+        """Return True if a path is on this simulated disk.
+
+        Args:
+            path: The path.
+        """
         return path.startswith(self._inside)
 
     def flush(self, path: str) -> None:
-        """Mark a file or folder as flushed to disk.
+        """Record a file or folder as flushed, so that a loss of power leaves it as it is.
 
         Args:
             path: File or folder; paths outside the simulated disk, and missing paths, have no effect.
@@ -105,13 +119,21 @@ class SimulatedDisk:
             self._flushed.contents[os.stat(path).st_ino] = read_file(path)
 
     def flush_all(self, folder: Path) -> None:
-        """Mark a folder and all its files as flushed to disk."""
+        """Record a folder and all its files as flushed, so that a loss of power leaves them as they are.
+
+        Args:
+            folder: The folder.
+        """
         for path in self._list_files(folder):
             self._flushed.contents[os.stat(path).st_ino] = read_file(path)
         self._flush_names(str(folder))
 
     def _flush_names(self, folder: str) -> None:
-        """Keep the names of a folder, and links to their files, so that a loss of power can bring them back."""
+        """Record which files a folder has, as flushed, so that a simulated loss of power can bring them back.
+
+        Args:
+            folder: Path of the folder.
+        """
         with os.scandir(folder) as entries:
             names = {entry.name: entry.inode() for entry in entries}
         for name, inode in names.items():
@@ -163,7 +185,7 @@ class SimulatedDisk:
         self.flush_all(folder)
 
     def _remove(self, path: Path) -> None:
-        """Remove a file and, for a database, its log and lock files.
+        """Remove a file and, if it is a database, its log and lock files.
 
         Args:
             path: File; a missing file is no error.
@@ -172,7 +194,7 @@ class SimulatedDisk:
             path.with_name(path.name + ending).unlink(missing_ok=True)
 
     def _prepare_loss(self, machine: str, fault: str) -> Callable[[], None]:
-        """Keep the files of a machine as they are at the moment of a fault, before killed code cleans up.
+        """Save the files of a machine as they are at the moment of a fault, before the killed code cleans up.
 
         Args:
             machine: Name of the machine.
@@ -186,7 +208,7 @@ class SimulatedDisk:
         files = {path: read_file(path) for folder in folders for path in self._list_files(folder)}
 
         def finish() -> None:
-            """Restore the files as they were at the kill, so that nothing remains of what cleanup code did.
+            """Restore the files as they were at the fault, so that nothing remains of what cleanup code did afterwards.
 
             After a loss of power, also drop or tear what was not flushed. Called once, when the killed code has ended.
             """
@@ -219,19 +241,28 @@ class SimulatedDisk:
         self._writers[file[1]] = connection, process, process.starts
 
     def _is_writing(self, inode: int) -> bool:
-        """Return True if a living process writes to the database of an inode."""
+        """Return True if a living process has an open write transaction on a database.
+
+        Args:
+            inode: Inode number of the database's file.
+        """
         _, process, starts = self._writers.get(inode, (None, None, 0))
         return process is not None and not process.is_dead and process.starts == starts
 
     def release(self, connection: Any) -> None:
-        """Let other processes write, if this connection wrote."""
+        """Let other simulated processes write to a database, if this connection had a write transaction.
+
+        Args:
+            connection: Connection whose transaction has ended.
+        """
         file = getattr(connection, "file", None)
         if file is not None and self._writers.get(file[1], (None,))[0] is connection:
             del self._writers[file[1]]
 
     def commit(self, connection: Any, commit: Callable[[Any], None]) -> None:
-        """Commit a transaction of a database; one that writes has an event of the simulation before and after it, at
-        which faults may happen.
+        """Commit a transaction of a database on the simulated disk.
+
+        A transaction that writes has an event of the simulation before and after it, at which faults may happen.
 
         Args:
             connection: Connection of the database.
@@ -267,7 +298,8 @@ class SimulatedDisk:
             raise make_database_error("SQLITE_IOERR")
 
     def _flush_new_log(self, path: Path) -> None:
-        """Flush the folder of a database if its log is new: SQLite does so at the first commit to a new log.
+        """Record the folder of a database as flushed if its write-ahead log is new, as SQLite does at the log's first
+        commit.
 
         Args:
             path: File of the database.
@@ -278,11 +310,11 @@ class SimulatedDisk:
             self._flush_names(folder)
 
     def rollback(self, connection: Any, rollback: Callable[[Any], None]) -> None:
-        """Roll a transaction back by the product's `rollback`, and let other processes write.
+        """Roll a transaction back, and let other simulated processes write.
 
         Args:
             connection: Connection of the database.
-            rollback: Function that rolls its transaction back.
+            rollback: The library's function that rolls its transaction back.
         """
         with suppress(sqlite3.ProgrammingError):
             rollback(connection)
@@ -290,7 +322,7 @@ class SimulatedDisk:
 
     @staticmethod
     def _take_image(path: Path) -> dict[str, bytes]:
-        """Return the contents of the database file and of its write-ahead log, by the ends of their names.
+        """Return the contents of the files of a database: the main file and its write-ahead log.
 
         Args:
             path: File of the database.
@@ -329,8 +361,7 @@ class SimulatedDisk:
 
     @contextmanager
     def read_snapshot(self, path: Path) -> Iterator[bool]:
-        """Context manager that gives whether a database exists; all reads inside the ``with`` block see one snapshot of
-        it.
+        """Context in which all reads of a database see one snapshot; it gives True if the database exists.
 
         Args:
             path: File of the database.
@@ -348,7 +379,7 @@ class SimulatedDisk:
             connection.execute("COMMIT")
 
     def _find_reader(self, path: Path) -> sqlite3.Connection | None:
-        """Return the connection of checks to a database, or None if the database does not exist.
+        """Return the connection by which invariants are checked on a database; None if the database does not exist.
 
         It stays open, which saves SQLite from moving its log into the file after each transaction.
 
@@ -368,7 +399,7 @@ class SimulatedDisk:
         return connection
 
     def close(self) -> None:
-        """Close the connections of checks."""
+        """Close the database connections by which invariants were checked."""
         for _, connection in self._readers.values():
             connection.close()
         self._readers.clear()
@@ -385,11 +416,11 @@ class SimulatedDisk:
         return self._take_image(path)
 
     def put_back(self, path: Path, image: dict[str, bytes]) -> dict[str, bytes]:
-        """Replace a database by a backup, and return an image of the present one.
+        """Replace the files of a database by a backup, and return the files as they were.
 
         Args:
             path: File of the database.
-            image: Backup from `take_copy`.
+            image: Backup from `take_copy`: contents by ending.
         """
         present = self._take_image(path)
         self._put_image(path, image)
@@ -414,7 +445,11 @@ def read_file(path: str) -> bytes:
 
 
 def make_database_error(name: str) -> sqlite3.OperationalError:
-    """Return an error of SQLite with this name, such as SQLITE_FULL."""
+    """Return an error of SQLite with this name, such as SQLITE_FULL.
+
+    Args:
+        name: Name of SQLite's error code.
+    """
     error = sqlite3.OperationalError(name)
     error.sqlite_errorname = name
     return error
@@ -426,7 +461,7 @@ class _DraftConnection(chain.FileConnection):
     path: Path
 
     def find_synchronous(self) -> int:
-        """Return the value of ``PRAGMA synchronous``."""
+        """Return the value of ``PRAGMA synchronous``, which decides whether SQLite flushes at a commit."""
         return int(self.execute("PRAGMA synchronous").fetchone()[0])
 
 
@@ -438,7 +473,13 @@ class _ReusedConnection(_DraftConnection):
     _synchronous: int | None = None
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
-        """Execute a statement, but no setting that the last use of this connection has made already."""
+        """Execute a statement, but skip a setting (PRAGMA) that the last user of this pooled connection has made
+        already.
+
+        Args:
+            statement: SQL.
+            values: Parameters.
+        """
         if statement.startswith("PRAGMA synchronous ="):
             if statement == self._last_pragma:
                 return self.cursor()
@@ -446,13 +487,17 @@ class _ReusedConnection(_DraftConnection):
         return super().execute(statement, *values)
 
     def find_synchronous(self) -> int:
-        """Return the value of ``PRAGMA synchronous``, which is asked for once after each change."""
+        """Return the value of ``PRAGMA synchronous``, which decides whether SQLite flushes; cached until it is
+        changed.
+        """
         if self._synchronous is None:
             self._synchronous = super().find_synchronous()
         return self._synchronous
 
     def close(self) -> None:
-        """Roll back, and wait for the next transaction; a connection to a draft ends."""
+        """Roll back, and return the connection to the pool for the next transaction; a connection to a draft is
+        closed.
+        """
         if self.idle is None:
             super().close()
             return
@@ -468,7 +513,11 @@ class _Databases:
         self._idle: dict[tuple[str, int], list[_ReusedConnection]] = {}
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other name of `sqlite3` unchanged."""
+        """Return an attribute of the module `sqlite3` that is not simulated.
+
+        Args:
+            name: Name of the attribute.
+        """
         return getattr(sqlite3, name)
 
     def connect(self, address: str, **options: Any) -> sqlite3.Connection:
@@ -495,7 +544,7 @@ class _Databases:
         return connection
 
     def close(self) -> None:
-        """Close the idle connections; connections in use end when they are closed."""
+        """Close the pooled connections that are idle; connections in use are closed when their users close them."""
         for connections in self._idle.values():
             while connections:
                 connection = connections.pop()
@@ -505,7 +554,11 @@ class _Databases:
 
 @lru_cache(maxsize=64)
 def _find_path(address: str) -> Path:
-    """Return the file that an address of SQLite names."""
+    """Return the file that an address of SQLite names.
+
+    Args:
+        address: Path or URI of a database.
+    """
     return Path(unquote(address.removeprefix("file://").partition("?")[0]))
 
 
@@ -516,8 +569,14 @@ MOST_SEALS = 2**15
 
 
 def _seal_once(seal: Callable[..., str], key: Any, *facts: chain.SealedValue) -> str:
-    """Return the seal of facts by the product's `seal`, which is a function of the key and the facts alone. Each entry
-    of a ledger is verified many times in a schedule.
+    """Return the seal (keyed hash) of a ledger entry by the library's function, cached.
+
+    The seal depends on the key and the facts alone, and each entry of a ledger is verified many times in a schedule.
+
+    Args:
+        seal: The library's function.
+        key: Key of the ledger.
+        facts: Facts of the entry.
     """
     sealed = (key._secret, facts, *map(type, facts))  # 1, 1.0 and True are equal, and have different seals
     digits = SEALS.get(sealed)
@@ -535,12 +594,16 @@ class _SystemCalls:
         self._world, self._disk = world, disk
 
     def __getattr__(self, name: str) -> Any:
-        """Return any other name of `os` unchanged, and keep it."""
+        """Return an attribute of the module `os` that is not simulated, and keep it for later calls.
+
+        Args:
+            name: Name of the attribute.
+        """
         self.__dict__[name] = getattr(os, name)
         return self.__dict__[name]
 
     def _step(self, action: str, path: Any, *faults: str) -> None:
-        """Count a system call on a file as an event of the simulation, at which a fault may happen.
+        """Count a system call on a file as an event of the simulation, at which the schedule may inject a fault.
 
         Args:
             action: Name of the call.
@@ -561,7 +624,7 @@ class _SystemCalls:
             raise OSError(5, os.strerror(5))  # EIO
 
     def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
-        """Open a file; a new file on the simulated disk is an event.
+        """Open a file where the simulated code calls ``os.open``; creating one on the simulated disk is an event.
 
         Args:
             path: Path of the file.
@@ -579,13 +642,15 @@ class _SystemCalls:
         return os.open(path, flags, mode, **more)
 
     def fsync(self, descriptor: int) -> None:
-        """Flush a file or folder to the simulated disk. Failures around the flush of a head strike its other calls.
+        """Record a file or folder as flushed, where the simulated code calls ``os.fsync``.
+
+        Failures around the flush of the ledger's head strike its other system calls.
 
         Args:
             descriptor: Open file descriptor.
 
         Raises:
-            OSError: the schedule strikes this flush.
+            OSError: the schedule lets this flush fail.
         """
         path = os.readlink(f"/proc/self/fd/{descriptor}")
         if HEADS not in path.split(os.sep)[-2:]:
@@ -593,7 +658,7 @@ class _SystemCalls:
         self._disk.flush(path)
 
     def link(self, source: Any, target: Any) -> None:
-        """Give a file a second name.
+        """Give a file a second name, where the simulated code calls ``os.link``.
 
         Args:
             source: Existing name.
@@ -606,7 +671,7 @@ class _SystemCalls:
         os.link(source, target)
 
     def replace(self, source: Any, target: Any) -> None:
-        """Rename a file, and replace any file of that name.
+        """Rename a file and replace any file of that name, where the simulated code calls ``os.replace``.
 
         Args:
             source: Present name.
@@ -621,16 +686,25 @@ class _SystemCalls:
 
 @cache
 def _make_scratch_folder(memory: Path) -> drafts.ScratchFolder:
-    """Make the folder of all simulated disks of this process, in memory if possible.
+    """Return a new folder for the simulated disks of this process, in memory if possible.
 
-    The first one of a process removes those of killed simulations.
+    The first call of a process removes folders that killed simulations have left.
+
+    Args:
+        memory: Folder of a file system in memory.
     """
     return drafts.ScratchFolder(memory if os.access(memory, os.W_OK) else None)
 
 
 @contextmanager
 def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
-    """Yield the disk of a world. Ledgers, keys, drafts and heads of product code lie on it until the context ends."""
+    """Context in which files and databases of the simulated library lie on a simulated disk, which it gives.
+
+    Ledgers, keys, drafts and heads are such files.
+
+    Args:
+        world: The simulated world.
+    """
     folder = tempfile.mkdtemp(dir=_make_scratch_folder(MEMORY).path)
     disk = SimulatedDisk(world, Path(folder))
     databases = _Databases()
@@ -638,7 +712,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     make_engine = partial(DirectEngine, disk)
 
     def begin_with(statement: str, engine: DirectEngine) -> DirectEngine:
-        """Make transactions begin with a statement, after waiting for other simulated writers.
+        """Make transactions of an engine begin with a statement, after waiting for other simulated writers.
 
         Args:
             statement: SQL statement, such as ``BEGIN IMMEDIATE``.
@@ -651,7 +725,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
         return engine
 
     def sleep(seconds: float) -> None:
-        """Let other processes run: product code sleeps between two looks at files of others.
+        """Let other simulated processes run where the library sleeps between two checks of other processes' files.
 
         Args:
             seconds: Longest pause, in simulated seconds; no effect outside a process.
@@ -661,7 +735,8 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
 
     @contextmanager
     def wait_turn(self: Any) -> Iterator[None]:
-        """Context manager of a writer: wait in the queue of writers, and check that the wait is short.
+        """Context of a writer in place of the library's: wait in the queue of writers, and check that the wait is
+        short.
 
         Raises:
             Violation: the writer waited for long although no process was stopped or killed.
@@ -679,7 +754,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
 
         @staticmethod
         def now(zone: tzinfo) -> datetime:
-            """Return the world's time.
+            """Return the simulated time, where the library asks for the present date and time.
 
             Args:
                 zone: Time zone of the result.

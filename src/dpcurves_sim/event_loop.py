@@ -38,6 +38,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
     """
 
     def __init__(self, world: World) -> None:
+        """Make an event loop of `asyncio` for the servers of a simulated world.
+
+        Args:
+            world: The simulated world, whose time the loop has.
+        """
         self._world = world
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
@@ -90,10 +95,10 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 future.set_result(result)
 
     def _run_ready(self) -> None:
-        """Run the callbacks that are due now, of all requests, until none is left.
+        """Run the callbacks of all requests that are due now, until none is left.
 
         Raises:
-            Violation: A callback waited (for a disk, a lock or another process).
+            Violation: A callback waited (for a disk, a lock or another process), which would block a real server.
         """
         with self._enter():
             while True:
@@ -107,7 +112,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     @contextmanager
     def _enter(self) -> Iterator[None]:
-        """Make this the running loop of `asyncio` inside a `with` block, in which waiting is a `Violation`."""
+        """Context in which this is the running loop of `asyncio`, and in which a wait of simulated code is a
+        `Violation`.
+        """
         before = events._get_running_loop()
         events._set_running_loop(self)
         self._world.waits_for_nothing = True
@@ -124,15 +131,15 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return self._world.now
 
     def get_debug(self) -> bool:
-        """Return False: no debugging."""
+        """Return False, because asyncio's debug mode is off; asyncio calls this method."""
         return False
 
     def is_running(self) -> bool:
-        """Return True: the loop runs while its process does."""
+        """Return True, because the loop runs while its process does; asyncio calls this method."""
         return True
 
     def is_closed(self) -> bool:
-        """Return False: the loop is not closed before its process ends."""
+        """Return False, because the loop is not closed before its process ends; asyncio calls this method."""
         return False
 
     def create_future(self) -> asyncio.Future[Any]:
@@ -210,7 +217,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Remove the timer of a cancelled handle, so that no process wakes up for it; asyncio calls this method."""
+        """Remove the timer of a cancelled handle, so that no process wakes up for it; asyncio calls this method.
+
+        Args:
+            handle: The cancelled handle.
+        """
         self._timers = [entry for entry in self._timers if entry[2] is not handle]
         heapq.heapify(self._timers)
 
@@ -255,12 +266,20 @@ class SimulatedFuture(Future[Any]):
     world: World
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait until the future is done; return the result, or raise the error. `timeout` is not used."""
+        """Return the result of the submitted work once it is done, or raise its error; other processes run meanwhile.
+
+        Args:
+            timeout: Not used.
+        """
         self._wait()
         return super().result(0)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait until the future is done; return the error, or None without an error. `timeout` is not used."""
+        """Return the error of the submitted work once it is done, None without an error; other processes run meanwhile.
+
+        Args:
+            timeout: Not used.
+        """
         self._wait()
         return super().exception(0)
 

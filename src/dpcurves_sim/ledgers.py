@@ -74,9 +74,13 @@ TRANSIENT = frozenset({"ledger", "key"})
 
 @lru_cache
 def make_empty_ledger(number: int) -> tuple[tuple[str, bytes], ...]:
-    """Return the files of a new ledger, made once for all schedules: the end of each name, and the content.
+    """Return the files of a new ledger, made once for all schedules, because making one takes long.
 
-    Ledgers of other numbers have other names, as random names do.
+    Args:
+        number: Number of the ledger; ledgers of other numbers have other names, as random names do.
+
+    Returns:
+        Pairs of the end of a file's name and its content.
     """
     with simulate_disk(World(Schedule("ledger", number))) as disk:
         folder = disk.make_folder(MACHINE)
@@ -85,7 +89,7 @@ def make_empty_ledger(number: int) -> tuple[tuple[str, bytes], ...]:
 
 
 def put_empty_ledger(disk: SimulatedDisk, path: Path, number: int = 0) -> None:
-    """Put the new ledger of a number and its key on a disk, flushed: making one takes long.
+    """Copy the files of a new ledger and its key to a simulated disk, as flushed files.
 
     Args:
         disk: Simulated disk.
@@ -99,7 +103,7 @@ def put_empty_ledger(disk: SimulatedDisk, path: Path, number: int = 0) -> None:
 
 @lru_cache
 def open_table() -> Records:
-    """Return the records of `TABLE`, opened once without simulated faults because opening is slow."""
+    """Return the opened records of `TABLE`, without simulated faults; opened once, because that is slow."""
     return open_records(TABLE, unit=EACH_RECORD, key=bytes(32))
 
 
@@ -112,6 +116,12 @@ class LedgerScenario:
     INDEPENDENT = ("analyst", "follower", "session", "steward", "auditor", "operator")
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
+        """Prepare the scenario: a ledger that several processes use at the same time.
+
+        Args:
+            world: The simulated world, with the schedule.
+            disk: Its simulated disk.
+        """
         self._world, self._disk = world, disk
         self._folder = disk.make_folder(MACHINE)
         self._path = self._folder / "budget.db"
@@ -148,7 +158,7 @@ class LedgerScenario:
             world.start("operator", "office", self._run_operator)
 
     def close(self) -> None:
-        """Restore the product function that opens records, which `start` replaced."""
+        """Restore the library function that opens records, which `start` replaced by a simulated one."""
         self._stack.close()
 
     def finish(self) -> None:
@@ -176,7 +186,12 @@ class LedgerScenario:
     # Processes
 
     def _retry(self, work: Callable[[], Result]) -> Result:
-        """Return the result of `work`, repeated by hand while disk or ledger refuse it."""
+        """Return the result of a call, repeated while it fails for a reason that passes by itself (a full disk or a
+        lock).
+
+        Args:
+            work: The call.
+        """
         while True:
             try:
                 return work()
@@ -189,20 +204,20 @@ class LedgerScenario:
             self._world.sleep(0.5)  # seconds until the next attempt
 
     def _report(self, error: ArgumentError) -> None:
-        """Write the rule of a refused call to the trace.
+        """Write the rule of a refused call to the trace of the simulation.
 
         Args:
-            error: Refusal by the product; at most 60 characters of its rule are written.
+            error: Refusal by the simulated library; at most 60 characters of its rule are written.
         """
         self._world.note(f"refused: {error.rule.split(': ', 1)[-1][:60]}")
 
     def _open(self) -> Ledger:
-        """Open the ledger, for one command or as a server does."""
+        """Return the opened ledger: anew as each command does, or kept open as a server does."""
         opened = Ledger.open_persistent if self._keeps_open else Ledger.open
         return self._retry(lambda: opened(self._url))
 
     def _run_analyst(self, number: int) -> None:
-        """Ask all requests in a random order; ask some again.
+        """Act as an analyst who asks all requests in a random order, and some of them again.
 
         Args:
             number: Number of the analyst; analyst 1 keeps the order of requests, others reverse it.
@@ -215,7 +230,7 @@ class LedgerScenario:
             self._ask(ledger, request, noise)
 
     def _ask(self, ledger: Ledger, request: str, noise: Callable[[int], bytes]) -> None:
-        """Charge a request, find or draw its answer, store it, and show it, in the order in which a session does.
+        """Charge a request, find or draw its answer, store it, and publish it, in the order in which a session does.
 
         A stored answer is looked for only if an earlier attempt may have made the charge.
 
@@ -252,7 +267,10 @@ class LedgerScenario:
         self._world.step(f"showed {request}", KILL, POWER)
 
     def _run_steward(self) -> None:
-        """Divide a second account among two analysts of a project, who ask some questions, each other's too."""
+        """Act as a steward who divides a second account among two analysts of a project, who then ask questions.
+
+        Some questions are asked by both.
+        """
         ledger = self._open()
         self._retry(lambda: ledger.create(Account(SURVEY, Neighbours.ADD_REMOVE, EACH_RECORD, CAP)))
         event = Event("steward", "set an allowance", PROJECT, SURVEY)
@@ -296,8 +314,11 @@ class LedgerScenario:
         self._world.step("showed a note", KILL, POWER)
 
     def _run_auditor(self) -> None:
-        """Check an account with a delta: store a charge, a view and an event, and read them again; make calls that the
-        ledger must refuse, such as a second use of a request id; and verify a copy that was altered without the key.
+        """Act as an auditor of an account with a delta, who checks that changes stay and that invalid calls are
+        refused.
+
+        A charge, a view and an event are stored and read again; calls such as a second use of a request id must be
+        refused, and a copy of the ledger that was altered without its key must not verify.
 
         Raises:
             Violation: a call or the altered copy was not refused, or the ledger lost a change.
@@ -335,8 +356,9 @@ class LedgerScenario:
             self._refuse("ledger", lambda: Ledger.open_existing(f"sqlite:///{copy}").verify(), "key")
 
     def _refuse(self, argument: str, work: Callable[[], object], *others: str) -> None:
-        """Check that a call is refused, and that the error names the expected argument; repeat it after errors that
-        pass by themselves.
+        """Check that the ledger refuses an invalid call, with an error that names the expected argument.
+
+        The call is repeated after errors that pass by themselves.
 
         Args:
             argument: Argument that the error must name.
@@ -359,12 +381,14 @@ class LedgerScenario:
                 raise Violation(f"nobody refused what is wrong with {argument}")
 
     def _run_session(self) -> None:
-        """Ask a histogram twice, in a session each."""
+        """Act as an analyst who asks for the same histogram twice, in a session each; the second must repeat the
+        first.
+        """
         for start in (1, 2):
             noise = Randomness(self._world.random_bytes(f"session {start}"), is_seeded=False)
 
             def ask() -> Any:
-                """Return the histogram of one session."""
+                """Return the histogram that a session answers."""
                 session = dp.Session(
                     TABLE, budget=CAP, adjacency=dp.ADD_REMOVE, ledger=self._url, dataset="table", randomness=noise,  # noqa: B023
                 )  # fmt: skip
@@ -376,8 +400,9 @@ class LedgerScenario:
             self._world.step("showed a histogram", KILL, POWER)
 
     def _run_follower(self, number: int) -> None:
-        """Follow the stream to its last step, again after errors that pass by themselves, and append its output to a
-        file.
+        """Act as a process that follows a stream to its last step, and appends its releases to a file.
+
+        Errors that pass by themselves make it begin again.
 
         Args:
             number: Number of this follower.
@@ -425,7 +450,10 @@ class LedgerScenario:
                     return
 
     def _run_operator(self) -> None:
-        """Put an older copy of the ledger back; accept it, or put the latest one back. A killed operator goes on."""
+        """Act as an operator who restores an older backup of the ledger: then accept it, or restore the latest ledger.
+
+        A killed operator goes on after the restart.
+        """
         if self._latest is None:
             self._latest = self._put_copy_back()
         if self._latest is None:
@@ -438,7 +466,7 @@ class LedgerScenario:
         self._audit.is_stale = False
 
     def _put_copy_back(self) -> dict[str, bytes] | None:
-        """Take a copy of the ledger, put it back later, and check that it is refused.
+        """Restore an older backup of the ledger, and check that the library refuses to use it.
 
         Returns:
             Bytes of the latest ledger's files, by name; None if the copy is not older.
@@ -468,7 +496,7 @@ class LedgerScenario:
         return present
 
     def _accept_older_copy(self) -> None:
-        """Accept the copy, again if that was interrupted."""
+        """Accept the restored backup of the ledger as the current one; do so again if that was interrupted."""
         ledger = self._open()
         while True:
             try:
@@ -485,7 +513,12 @@ class LedgerScenario:
         self._world.note("accepts the older copy")
 
     def _read_head(self) -> int:
-        """Return the number of entries of the stored head; 0 if none is stored."""
+        """Return the number of ledger entries that the head states, the file beside the ledger that detects older
+        copies.
+
+        Returns:
+            The number; 0 if no head is stored.
+        """
         heads = [path.read_text() for path in (self._disk.root / "heads").glob("*.head") if "draft" not in path.name]
         return int(heads[0].split()[0]) if heads and heads[0].endswith("\n") else 0
 
@@ -500,7 +533,8 @@ class _Windows:
         """Do nothing: the windows have no schema."""
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `time_step`, one or two at a time.
+        """Yield the exact counts (windows) of the simulated stream's steps after `time_step`, one or two steps at a
+        time.
 
         Args:
             time_step: Last step that was released; 0 before the first.
@@ -516,7 +550,7 @@ class _Windows:
             step = last
 
     def commit_windows(self, time_step: int) -> None:
-        """Count an event: the source may forget tuples up to this step.
+        """Count an event of the simulation: the source may forget tuples up to this step.
 
         Args:
             time_step: Last step whose release is stored.

@@ -96,7 +96,7 @@ def measure_lines(scenario: str, run: Callable[[], object]) -> dict[str, Coverag
     executed: dict[str, set[int]] = {file: set() for file in lines}
 
     def trace_line(frame: FrameType, event: str, _: Any) -> Any:
-        """Record the line that a frame executes, and return itself: a local trace function of `sys.settrace`.
+        """Record a line that is executed; a local trace function of `sys.settrace`, which returns itself.
 
         Args:
             frame: Running frame.

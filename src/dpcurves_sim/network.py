@@ -83,7 +83,7 @@ class Request(NamedTuple):
 
 
 async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes]:
-    """Call an ASGI application with one request.
+    """Send one request to an ASGI application, and return its response.
 
     Args:
         app: An ASGI application.
@@ -99,8 +99,9 @@ async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes
     body = b""
 
     async def receive() -> dict[str, Any]:
-        """Return the next ASGI message: ``http.request`` with a part of the body, after the last
-        ``http.disconnect``."""
+        """Give the application the next ASGI message: a part of the request's body, or after the last
+        ``http.disconnect``.
+        """
         if not chunks:
             return {"type": "http.disconnect"}
         if len(chunks) == 1 and pause:
@@ -108,10 +109,10 @@ async def call_app(app: App, request: Request, pause: float) -> tuple[int, bytes
         return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
 
     async def send(message: Mapping[str, Any]) -> None:
-        """Store the status and append the next part of the body of the response.
+        """Take an ASGI message of the application: store the status, or append a part of the response's body.
 
         Args:
-            message: ASGI message: start of the response, or a part of its body.
+            message: Start of the response, or a part of its body.
         """
         nonlocal status, body
         status = message.get("status", status)
@@ -135,7 +136,7 @@ class _Answer:
 
     @property
     def is_there(self) -> bool:
-        """True once the request was answered, or its server died."""
+        """True once the simulated request was answered, or its server died."""
         return self.response is not None or self.is_lost
 
 
@@ -157,6 +158,11 @@ class SimulatedNetwork:
     """Largest number of requests that are worked on at a time. More shows that a server has a queue without a bound."""
 
     def __init__(self, world: World) -> None:
+        """Make a simulated network without servers.
+
+        Args:
+            world: The simulated world, whose schedule decides delays and faults.
+        """
         self._world = world
         self.faults: tuple[str, ...] = (KILL, POWER, LOST, RESET, LATE, SLOW, REPEATED, PARTITION)
         self._servers: dict[str, Process] = {}
@@ -186,7 +192,7 @@ class SimulatedNetwork:
             self._apps[server] = app, SimulatedLoop(self._world)  # type: ignore[abstract]
 
     def exchange(self, server: str, request: Request, patience: float) -> tuple[int, bytes]:
-        """Send a request to a server and wait for the response; the world may choose a fault.
+        """Send a request to a simulated server and return the response; the schedule may inject a fault of the network.
 
         Args:
             server: Name of the server's process.
@@ -246,7 +252,7 @@ class SimulatedNetwork:
         starts = process.starts
 
         def handle_request() -> None:
-            """Answer in the server's process, if it still runs and has not been restarted since."""
+            """Answer the request in the server's process, unless the process has ended or was restarted since."""
             try:
                 world.sleep(delay)
                 if process.is_dead or process.starts != starts or process.name not in self._apps:
@@ -275,7 +281,7 @@ class _Socket:
     """Stand-in for the open connection of a `Channel`."""
 
     def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, because a simulated connection has no socket."""
 
 
 class SimulatedChannel(Channel):
@@ -289,6 +295,14 @@ class SimulatedChannel(Channel):
     """
 
     def __init__(self, network: SimulatedNetwork, server: str, timeout: float, certificate: bytes = b"") -> None:
+        """Make a simulated connection of a client to a server.
+
+        Args:
+            network: The simulated network.
+            server: Name of the server's process.
+            timeout: Simulated seconds until a request is given up.
+            certificate: Certificate of the client; empty: none.
+        """
         super().__init__(f"https://{server}", None, timeout)  # type: ignore[arg-type]
         self._network = network
         self._server = server

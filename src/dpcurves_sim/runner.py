@@ -39,7 +39,7 @@ class Scenario(Protocol):
     INDEPENDENT: ClassVar[tuple[str, ...]]
 
     def start(self) -> None:
-        """Register the scenario's processes with its world; they run once the world runs."""
+        """Create the scenario's processes in its simulated world; they run once the world runs."""
 
     def finish(self) -> None:
         """Check the state after all processes have ended.
@@ -61,6 +61,9 @@ WAITS = ("no progress", "no answer")
 
 def find_scenario(name: str) -> Callable[[World, SimulatedDisk], Scenario]:
     """Return the class of a scenario by its name, a key of `MODULES`. Its module is imported now.
+
+    Args:
+        name: Name of the scenario.
 
     Raises:
         KeyError: There is no scenario of this name.
@@ -101,7 +104,7 @@ class Outcome:
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Switch Python's garbage collector off inside a `with` block: it takes a sixth of the time of a schedule."""
+    """Context in which Python's garbage collector is off, because it takes a sixth of the time of a schedule."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -113,13 +116,13 @@ def pause_garbage_collection() -> Iterator[None]:
 
 @pause_garbage_collection()
 def run_schedule(schedule: Schedule) -> Outcome:
-    """Run one schedule until its processes end or an invariant does not hold.
+    """Run one simulated schedule until its processes end or an invariant does not hold.
 
     Args:
         schedule: Seed, scenario and limits on faults.
 
     Returns:
-        The outcome. A violation, and an error of the product at the end, are in it, not raised.
+        The outcome. A violation, and an error of the simulated code at the end, are in it, not raised.
     """
     world = World(schedule)
     violation = ""
@@ -181,6 +184,12 @@ class _Search:
     """
 
     def __init__(self, outcome: Outcome, most_runs: int) -> None:
+        """Begin a search for a shorter schedule that fails in the same way.
+
+        Args:
+            outcome: Outcome of the failing schedule.
+            most_runs: Largest number of schedules that are run.
+        """
         self.outcome = outcome
         self.runs = 0
         self._most_runs = most_runs
@@ -188,7 +197,7 @@ class _Search:
         self._independent = find_scenario(outcome.schedule.scenario).INDEPENDENT  # type: ignore[attr-defined]
 
     def fails(self, **changes: Any) -> bool:
-        """Run the shortest failing schedule with some fields changed.
+        """Run the shortest failing schedule with some fields changed, and return whether it fails in the same way.
 
         Args:
             **changes: New values by field of `Schedule`.
@@ -206,7 +215,7 @@ class _Search:
         return True
 
     def _find_least(self, most: int, fails: Callable[[int], bool]) -> None:
-        """Search for the least number with which a schedule fails: try 0, then doubled numbers, then bisect.
+        """Find the smallest number with which a schedule still fails: try 0, then doubled numbers, then bisect.
 
         Args:
             most: Number with which the schedule is known to fail.
@@ -224,13 +233,13 @@ class _Search:
             low, high = (low, middle) if fails(middle) else (middle, high)
 
     def end_faults_early(self) -> None:
-        """Shrink the schedule by ending all faults after as few events as possible."""
+        """Shrink the failing schedule by injecting faults only up to as early an event as possible."""
         self._find_least(
             min(self.outcome.schedule.events, self.outcome.events), lambda events: self.fails(events=events)
         )
 
     def leave_out_faults(self) -> None:
-        """Shrink the schedule by leaving out faults: first groups, then single ones.
+        """Shrink the failing schedule by leaving out faults that it does not need: first groups, then single ones.
 
         In the end, leaving out any other fault makes the violation vanish.
         """
@@ -247,9 +256,9 @@ class _Search:
                 parts = min(2 * parts, len(active))
 
     def cut_processes(self) -> None:
-        """Shrink the schedule by cutting off each process after as few events as possible.
+        """Shrink the failing schedule by ending each process for good after as few events as possible.
 
-        If the schedule fails because it does not end, only processes for which nobody waits are cut off: without any
+        If the schedule fails because it does not end, only processes for which nobody waits are ended: without any
         other, it would not end either.
         """
         for name, number in self.outcome.processes:
@@ -263,6 +272,9 @@ def name_invariant(violation: str) -> str:
     """Return the text of a violation up to its first colon, without numbers and quoted names.
 
     The result is the same for all seeds that find one bug, so it tells whether two schedules fail alike.
+
+    Args:
+        violation: Text of the violation.
 
     >>> name_invariant("the acknowledged charge of 'r7' is missing: 12 of 13")
     'the acknowledged charge of  is missing'

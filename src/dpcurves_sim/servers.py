@@ -98,7 +98,11 @@ class Pair(NamedTuple):
 
 @lru_cache
 def make_pair(form: Form) -> Pair:
-    """Create a task of this form with its servers' identities, and seal the reports of its owners."""
+    """Return a task of two servers with the servers' identities and the sealed reports of its owners; made once.
+
+    Args:
+        form: Type of the task, such as histogram or tree.
+    """
     kept = tempfile.TemporaryDirectory()
     folder = Path(kept.name)
     first, second = (Identity.create(folder / f"a{party}", f"https://127.0.0.1:{7 + party}") for party in (0, 1))
@@ -131,7 +135,13 @@ def make_pair(form: Form) -> Pair:
 
 
 async def run_in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of `work`, called in a simulated thread. Replaces `starlette.concurrency.run_in_threadpool`."""
+    """Return the result of a function called in a simulated thread, in place of
+    `starlette.concurrency.run_in_threadpool`.
+
+    Args:
+        work: The function.
+        arguments: Its arguments.
+    """
     return await asyncio.get_running_loop().run_in_executor(None, work, *arguments)
 
 
@@ -147,7 +157,7 @@ class SimulatedCondition:
         pass
 
     def notify(self) -> None:
-        """Do nothing: waiting processes poll again."""
+        """Do nothing, because waiting simulated processes poll their condition."""
 
     def wait_for(self, holds: Callable[[], Any], timeout: float) -> None:
         """Wait until the condition holds, or for some seconds.
@@ -176,12 +186,17 @@ class SimulatedExecutor:
         pass
 
     def submit(self, work: Callable[..., Any], *arguments: Any) -> SimulatedFuture:
-        """Start `work` with its arguments; return a future of the result."""
+        """Start a function in a simulated thread, and return the future of its result.
+
+        Args:
+            work: The function.
+            arguments: Its arguments.
+        """
         future = SimulatedFuture()
         process = self.world.current
 
         def run() -> None:
-            """Call the submitted function, and store its result or its error in the future."""
+            """Call the submitted function in the simulated thread, and store its result or its error in the future."""
             try:
                 future.set_result(work(*arguments))
             except ArgumentError as error:
@@ -202,6 +217,12 @@ class ServersScenario:
     INDEPENDENT = ("stranger",)
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
+        """Prepare the scenario: two servers that together count reports which neither can read.
+
+        Args:
+            world: The simulated world, with the schedule.
+            disk: Its simulated disk.
+        """
         self._world = world
         self._disk = disk
         self._network = SimulatedNetwork(world)
@@ -267,7 +288,7 @@ class ServersScenario:
             world.start("stranger", "stranger", stranger.run)
 
     def close(self) -> None:
-        """Restore the product classes and functions that `start` replaced by simulated ones."""
+        """Restore the library's classes and functions that `start` replaced by simulated ones."""
         self._stack.close()
 
     def finish(self) -> None:
@@ -309,9 +330,13 @@ class ServersScenario:
             world.step("idle", KILL, POWER)
 
     def _run_owner(self, owner: int) -> None:
-        """Enrol an owner where the task asks for it, and send reports until they are accepted or the task is closed.
+        """Act as an owner of records, who enrols where the task asks for it and sends reports until they are accepted.
 
-        A batch of tree reports goes to server 0, then to server 1. Histogram reports go to server 0, the leader, alone.
+        It stops if the task is closed. A batch of tree reports goes to server 0, then to server 1. Histogram reports go
+        to server 0, the leader, alone.
+
+        Args:
+            owner: Number of the owner.
         """
         world, pair = self._world, self._pair
         world.sleep(world.draw(f"owner {owner}") * 4)
@@ -337,7 +362,8 @@ class ServersScenario:
             world.note(f"is accepted by server {party}")
 
     def _make_mistakes(self, owner: int, party: int, token: str) -> None:
-        """Send batches that are cut off, changed, or for the other server, and an enrolment that is not valid.
+        """Send invalid messages, which the servers must refuse: cut off, changed, for the other server, or wrongly
+        enrolled.
 
         Args:
             owner: Number of the owner whose batches are used.
@@ -353,8 +379,13 @@ class ServersScenario:
         self._expect_refusal(party, f"/tasks/{self._pair.task.hash}/enrol", enrolment, invitation)
 
     def _upload(self, owner: int) -> None:
-        """Send an owner's reports to the leader as in the DAP draft, until both servers have stored them or the task
-        is closed."""
+        """Send an owner's reports to the leader, as the DAP draft specifies, until both servers have stored them.
+
+        It stops if the task is closed.
+
+        Args:
+            owner: Number of the owner.
+        """
         world = self._world
         line = self._connect(0)
         with suppress(OSError):
@@ -374,7 +405,7 @@ class ServersScenario:
                 return
 
     def _run_coordinator(self) -> None:
-        """Send requests to close the task, to either server, until the task is closed."""
+        """Act as the coordinator who asks either server to close the task, until the task is closed."""
         world, pair = self._world, self._pair
         world.sleep(world.draw("closing") * 6)
         while True:
@@ -393,7 +424,7 @@ class ServersScenario:
             return
 
     def _run_analyst(self) -> None:
-        """Ask the closed task twice, with a client each; the answers must be equal."""
+        """Act as an analyst who asks the closed task twice, with a client each; the answers must be equal."""
         world, pair = self._world, self._pair
         world.wait_until(lambda: self._is_closed, 0.5)
         if self._is_varied and world.draw("collection") < 0.4:
@@ -416,7 +447,7 @@ class ServersScenario:
             world.note(f"reads {len(values)} counts")
 
     def _require_right(self, values: tuple[int, ...]) -> None:
-        """Compare an answer with the exact counts of the accepted records, and with the answer before.
+        """Check an answer against the exact counts of the accepted records, and against the answer before.
 
         Args:
             values: Released values; without noise they are the exact counts.
@@ -439,18 +470,26 @@ class ServersScenario:
 
     @property
     def _thresholds(self) -> tuple[int, ...]:
-        """The thresholds at which the task is asked: the ends of all cells, or none if it counts cells."""
+        """The thresholds at which counts are asked for: the ends of all cells, or none if the task counts cells."""
         task = self._pair.task
         return () if task.count_kind is CountKind.CELLS else tuple(range(1, task.slots + 1))
 
     # Requests
 
     def _connect(self, party: int) -> SimulatedChannel:
-        """Return a client's connection to the server `party`."""
+        """Return a simulated connection of a client to one of the two servers.
+
+        Args:
+            party: Number of the server, 0 or 1.
+        """
         return SimulatedChannel(self._network, f"server-{party}", PATIENCE)
 
     def _connect_peer(self, party: int) -> SimulatedChannel:
-        """Return the connection of server `party` to the other one, with its certificate."""
+        """Return a simulated connection of one server to the other, with the first one's certificate.
+
+        Args:
+            party: Number of the server that connects, 0 or 1.
+        """
         certificate = PEM_cert_to_DER_cert(self._pair.task.servers[party].certificate)
         return SimulatedChannel(self._network, f"server-{1 - party}", PATIENCE, certificate)
 
@@ -500,7 +539,8 @@ class ServersScenario:
     # Invariants
 
     def check(self) -> None:
-        """Check that decided report sets never change and are equal at both servers; called after each event.
+        """Check that the accepted report set of a closed task never changes and is equal at both servers, after each
+        event.
 
         Raises:
             Violation: a set has changed, or differs.

@@ -114,7 +114,7 @@ def make_federation(model: SecureSum) -> Federation:
 
 @lru_cache
 def open_table(number: int) -> Any:
-    """Return the opened records of a site, which no fault touches; opening takes long.
+    """Return the opened records of a site, without simulated faults; opened once, because that is slow.
 
     Args:
         number: Number of the site, which changes two of its four records.
@@ -128,6 +128,12 @@ class SitesScenario:
     INDEPENDENT = ("stranger", "crowd", "careless")
 
     def __init__(self, world: World, disk: SimulatedDisk) -> None:
+        """Prepare the scenario: sites that answer questions by secure sums through a coordinator.
+
+        Args:
+            world: The simulated world, with the schedule.
+            disk: Its simulated disk.
+        """
         self._world = world
         self._disk = disk
         self._network = SimulatedNetwork(world)
@@ -159,16 +165,13 @@ class SitesScenario:
         world = self._world
 
         def build_release(plan: Any, sum_round: SumRound, messages: Any, allotment: Any) -> Any:
-            """Unmask a sum, and compare it with the exact model.
+            """Return the unmasked release of a round by the library, after comparing its sum with the exact model.
 
             Args:
                 plan: Plan of the query.
                 sum_round: Round of the secure sum.
                 messages: Messages of all stages.
                 allotment: The request, the number of the paid step and its loss.
-
-            Returns:
-                The unmasked release.
 
             Raises:
                 Violation: the released sums differ from the model.
@@ -209,7 +212,7 @@ class SitesScenario:
             world.start("crowd", "stranger", self._run_crowd)
 
     def close(self) -> None:
-        """Restore the product functions that `start` replaced by simulated ones."""
+        """Restore the library functions that `start` replaced by simulated ones."""
         self._stack.close()
 
     def finish(self) -> None:
@@ -233,14 +236,16 @@ class SitesScenario:
     # Processes
 
     def _run_coordinator(self) -> None:
-        """Serve the message board of the coordinator until its process is killed; a restarted board is empty."""
+        """Act as the coordinator, and serve its message board until the process is killed; a restarted board is
+        empty.
+        """
         scenario = self
 
         class Board(MessageBoard):
             """The board of a coordinator that may lie."""
 
             def collect_messages(self, name: str, stage: int, with_vectors: bool) -> bytes:
-                """Return the messages of a stage, changed if the coordinator lies.
+                """Return the messages of a stage, altered if the coordinator of this schedule lies.
 
                 Args:
                     name: Name of the round.
@@ -260,7 +265,7 @@ class SitesScenario:
             self._world.sleep(5.0)
 
     def _run_site(self, number: int) -> None:
-        """Answer rounds until the process is killed; after a refusal of the disk, begin anew.
+        """Act as a site that answers rounds until its process is killed; after a refusal of the disk, it begins anew.
 
         Args:
             number: Number of the site, from 0.
@@ -279,7 +284,7 @@ class SitesScenario:
                     world.note(f"cannot write: {trouble[-60:]}")
                 agent = SiteAgent(
                     federation.task, holder, federation.keys[number], federation.tickets[number], timeout=60.0,
-                    tell=self._hear, approve=self._choose_approval(number),
+                    tell=self._check_log_line, approve=self._choose_approval(number),
                 )  # fmt: skip
                 agent.run()
             except ArgumentError as error:
@@ -287,7 +292,8 @@ class SitesScenario:
             world.sleep(1.0)  # seconds until the operator starts the site again
 
     def _choose_approval(self, number: int) -> Callable[[ApprovalRequest], bool]:
-        """Return how a site's officer approves questions: the first site has a list, in some schedules.
+        """Return by which function a site's officer approves questions: all, or at the first site in some schedules a
+        list.
 
         Args:
             number: Number of the site.
@@ -306,8 +312,8 @@ class SitesScenario:
         file.write_text(json.dumps([fingerprint, {"question": question_to_json(UNASKED), "rho": "2"}]))
         return ApprovedList(file)
 
-    def _hear(self, line: str) -> None:
-        """Read a site's log: an internal error is a fault of the product.
+    def _check_log_line(self, line: str) -> None:
+        """Check a line of a site's log: an internal error is a fault of the library.
 
         Args:
             line: Line of the site's log.
@@ -319,8 +325,7 @@ class SitesScenario:
             raise Violation(f"{self._world.current.name}: {line}")
 
     def _run_analyst(self) -> None:
-        """Ask a question until it is answered, then ask the same again; questions that are not approved must be
-        refused.
+        """Act as an analyst who asks a question until it is answered, then again; unapproved questions must be refused.
 
         Raises:
             Violation: a question that was not approved was answered, or all attempts failed.
@@ -350,7 +355,9 @@ class SitesScenario:
         raise Violation(f"no answer to {MOST_ATTEMPTS} requests")
 
     def _ask_again(self, analyst: RemoteFederation, request: str) -> None:
-        """Ask an answered question again; a coordinator that has lost its messages may not get an answer any more.
+        """Act as an analyst who asks an answered question again; the repeated release is checked like the first.
+
+        A coordinator that has lost its messages may not get an answer any more.
 
         Args:
             analyst: The analyst's connection to the sites.
@@ -362,7 +369,7 @@ class SitesScenario:
             self._world.note(f"no answer: {error.rule[:60]}")
 
     def _run_careless_analyst(self) -> None:
-        """Send invalid requests with an analyst's ticket: signed with another key, changed, or cut off.
+        """Act as an analyst who sends invalid requests: signed with another key, changed, or cut off.
 
         The coordinator must refuse them. A lying one passes them on; then sites must refuse them, as a check of their
         stores shows.
@@ -388,7 +395,7 @@ class SitesScenario:
                 self._board._open_round(0, name, body, CARELESS, 0)
 
     def _sign_impossible_request(self, number: int) -> bytes:
-        """Return an analyst's signed request for a round that its question has not: sites refuse it.
+        """Return an analyst's signed request for a round that its question does not have, which sites must refuse.
 
         Args:
             number: Number that makes the request id unique.
@@ -397,12 +404,19 @@ class SitesScenario:
         return request.to_signed_bytes(self._federation.task, self._federation.analyst_key)
 
     def _list_paths(self) -> tuple[str, ...]:
-        """Return the paths below the task, also those of a round under way, whose name an insider may tell."""
+        """Return the URL paths below the task that a client without rights tries, with those of a round under way."""
         rounds = list(self._board._rounds)[-1:] if self._board is not None else []
         return (*PATHS, *(f"rounds/{name}/{last}" for name in rounds for last in ("refused", "1/all")))
 
     def _run_crowd(self) -> None:
-        """Wait with one ticket many times at once, and ask with one analyst's ticket too often: both are bounded."""
+        """Act as clients beyond the limits: many waiting requests with one ticket, and too many questions of one
+        analyst.
+
+        The coordinator must answer each with one of the expected HTTP statuses.
+
+        Raises:
+            Violation: another status was returned.
+        """
         world, federation = self._world, self._federation
         task = federation.task.hash
         statuses = Counter[int]()
@@ -411,7 +425,7 @@ class SitesScenario:
         consent = federation.task.sign_consent(federation.keys[number])
 
         def send(path: str, body: bytes, bearer: str) -> None:
-            """Send one request, and count the status of its response.
+            """Send one request to the coordinator, and count the HTTP status of its response.
 
             Args:
                 path: Path below the task.
@@ -440,7 +454,7 @@ class SitesScenario:
     # Lies
 
     def _distort(self, stage: int, octets: bytes) -> bytes:
-        """Return the messages of a stage as a lying coordinator hands them out.
+        """Return the messages of a stage as a lying coordinator hands them out to sites.
 
         Args:
             stage: Number of the stage.
@@ -463,7 +477,11 @@ class SitesScenario:
         return pack_parts(parts)
 
     def _alter(self, message: bytes) -> bytes:
-        """Return the message with one bit flipped."""
+        """Return a message with one bit flipped, which receivers must notice.
+
+        Args:
+            message: Bytes of the message.
+        """
         at = int(self._world.draw("altered") * len(message))
         return message[:at] + bytes([message[at] ^ 1]) + message[at + 1 :]
 
@@ -491,7 +509,7 @@ class SitesScenario:
     # Invariants
 
     def check(self) -> None:
-        """Compare what sites have stored with the model; called after each event.
+        """Check what sites have stored against the model; called after each event.
 
         Raises:
             Violation: a site has stored something that an invariant forbids.
@@ -506,7 +524,8 @@ class SitesScenario:
                 self._check_site(number, path)
 
     def _check_site(self, number: int, path: Path) -> None:
-        """Check one site: vectors are drawn once and after their charge, and one list is opened in a round.
+        """Check one site's database: its vectors are drawn once and after their charge, and one list is opened in a
+        round.
 
         Args:
             number: Number of the site.

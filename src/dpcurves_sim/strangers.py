@@ -39,6 +39,16 @@ class Stranger:
         self, world: World, network: SimulatedNetwork, server: str, *, task: str,
         paths: Callable[[], Sequence[str]], tokens: Sequence[str],
     ) -> None:  # fmt: skip
+        """Prepare a client without rights, which sends random requests to a server.
+
+        Args:
+            world: The simulated world.
+            network: Its simulated network.
+            server: Name of the server's process.
+            task: Hash of the server's task.
+            paths: Function that returns the paths below the task that the application has.
+            tokens: Bearer tokens that give no right at this server.
+        """
         self._world = world
         self._network = network
         self._server = server
@@ -47,7 +57,7 @@ class Stranger:
         self._tokens = ("", "x", "\xe9" * 64, *tokens)
 
     def run(self) -> None:
-        """Send 12 random requests.
+        """Send 12 random requests to the server, and check that it refuses each of them.
 
         Raises:
             Violation: The server answered a request that it must refuse.
@@ -64,7 +74,14 @@ class Stranger:
             world.step("tries something else", KILL)
 
     def _send(self, request: Request) -> int | None:
-        """Send a request, and return the HTTP status of the response; None if none arrived in 40 simulated seconds."""
+        """Send a request to the server without rights, and return the HTTP status of the response.
+
+        Args:
+            request: The request.
+
+        Returns:
+            Status; None if no response arrived in 40 simulated seconds.
+        """
         try:
             return self._network.exchange(self._server, request, 40.0)[0]
         except OSError:

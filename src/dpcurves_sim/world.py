@@ -163,6 +163,12 @@ class World:
     """
 
     def __init__(self, schedule: Schedule, tuning: Tuning = TUNING) -> None:
+        """Make a simulated world without processes, whose time, order and faults a schedule decides.
+
+        Args:
+            schedule: Seed, scenario and limits on faults.
+            tuning: Probabilities and durations.
+        """
         self.schedule, self.tuning = schedule, tuning
         self.now = 0.0
         self.event = 0
@@ -188,15 +194,20 @@ class World:
     # Decisions
 
     def draw(self, purpose: str) -> float:
-        """Return a number from 0 to below 1 that seed, process, event and purpose decide.
+        """Return a pseudorandom number from 0 to below 1, decided by seed, process, event and purpose.
 
         Args:
-            purpose: Name under which the seed decides; another purpose gives an independent number.
+            purpose: Name of what the number decides; another purpose gives an independent number.
         """
         return self.draw_word(purpose) / WORD
 
     def draw_word(self, purpose: str) -> int:
-        """Return a 64-bit number that seed, process, event and purpose decide, and how often it was drawn there."""
+        """Return a 64-bit pseudorandom number, decided by seed, process, event, purpose and number of earlier draws
+        there.
+
+        Args:
+            purpose: Name of what the number decides; another purpose gives an independent number.
+        """
         process = self._current or self._cause
         number = process.draws.get(purpose, 0)
         key = crc32(f"{process.name} {process.events} {number} {purpose}".encode())
@@ -219,7 +230,7 @@ class World:
 
     @property
     def is_calm(self) -> bool:
-        """True once the schedule injects no further faults."""
+        """True once the schedule injects no further faults, so that all processes must make progress."""
         return self.event > self.schedule.events or self.now > self.tuning.longest_storm
 
     # Processes
@@ -269,7 +280,11 @@ class World:
         self.check()
 
     def _resume(self, process: Process) -> None:
-        """Let a process run to its next event; then end and restart all processes that lost power with it."""
+        """Let a process run to its next event; if a fault happened there, end and restart all processes that it killed.
+
+        Args:
+            process: The process.
+        """
         from greenlet import greenlet
 
         if process._greenlet is None:
@@ -283,7 +298,7 @@ class World:
             self._end_lost(*self._loss)
 
     def _end_lost(self, machine: str, fault: str, lost: Sequence[Process]) -> None:
-        """End the processes that a fault kills, apply what the disk loses, and schedule their restart.
+        """End the processes that a fault kills, bring the disk into the state after the fault, and schedule restarts.
 
         Args:
             machine: Name of the machine.
@@ -303,11 +318,15 @@ class World:
         self._forget_ended()
 
     def _forget_ended(self) -> None:
-        """Drop threads of servers that have ended."""
+        """Remove simulated server threads that have ended from the list of processes."""
         self._processes = [one for one in self._processes if one.starts_again or not (one.is_done or one.is_dead)]
 
     def _end(self, process: Process) -> None:
-        """Unwind the stack of a killed process and remove the process from the schedule."""
+        """End a killed process by unwinding its stack, and remove it from the schedule.
+
+        Args:
+            process: The process.
+        """
         process.is_dead = True
         thread = process._greenlet
         process._greenlet = None
@@ -319,12 +338,16 @@ class World:
             self._current = None
 
     def _end_all(self) -> None:
-        """Unwind all processes that still run, after the end of the schedule."""
+        """End all processes that still run, after the end of the schedule, by unwinding their stacks."""
         for process in self._processes:
             self._end(process)
 
     def _run_process(self, process: Process) -> None:
-        """Run the program of a process; report errors that no operator expects."""
+        """Run the program of a simulated process to its end; an error that no operator would expect is a violation.
+
+        Args:
+            process: The process.
+        """
         try:
             process.main()
         except Killed:
@@ -340,7 +363,7 @@ class World:
             self._forget_ended()
 
     def _schedule(self, process: Process, delay: float) -> None:
-        """Put a process on the agenda, some seconds from now.
+        """Plan to continue a process after some simulated seconds.
 
         Args:
             process: Process to continue.
@@ -349,7 +372,11 @@ class World:
         heapq.heappush(self._agenda, (self.now + delay, next(self._orders), process))
 
     def count_events(self) -> tuple[ProcessEvent, ...]:
-        """Return the names of the processes that start again, each with the number of its events."""
+        """Return how many events each process has had, for the processes that are restarted after a kill.
+
+        Returns:
+            Pairs of the name of a process and its number of events.
+        """
         return tuple((process.name, process.events) for process in self._processes if process.starts_again)
 
     # What simulated code calls
@@ -367,11 +394,15 @@ class World:
 
     @property
     def is_running(self) -> bool:
-        """True while a process runs, False in the hub, as in checks of invariants."""
+        """True while a simulated process runs; False between processes, as in checks of invariants."""
         return self._current is not None
 
     def sleep(self, seconds: float) -> None:
-        """Let other processes run for some seconds. It is no event: no fault strikes."""
+        """Let other simulated processes run for some seconds; not an event, so no fault is injected.
+
+        Args:
+            seconds: Simulated seconds.
+        """
         process = self.current
         if process.is_dead:
             raise Killed
@@ -384,10 +415,11 @@ class World:
             raise Killed
 
     def poll(self, seconds: float, deadline: float = inf) -> None:
-        """Sleep between two checks of a condition: some seconds, longer while all other processes wait or are stopped.
+        """Sleep between two checks of a condition by a simulated process.
 
-        Looks in between would find nothing new. A process that polls wakes up at its deadline, and at the latest after
-        `Tuning.longest_poll`, since what it waits for may be the time.
+        The sleep takes longer while all other processes wait or are stopped, because checks in between would find
+        nothing new. A process that polls wakes up at its deadline, and at the latest after `Tuning.longest_poll`, since
+        what it waits for may be the time.
 
         Args:
             seconds: Simulated seconds until the next check.
@@ -410,13 +442,14 @@ class World:
             self.poll(pause)
 
     def step(self, action: str, *faults: str, probability: float | None = None) -> str:
-        """Count an event before `action`, and return the fault among `faults` that strikes, or "".
+        """Count an event of the running process just before an action, and return the fault that is injected there, or
+        "".
 
         Other processes may run first. A process that is killed does not return.
 
         Args:
-            action: Name of what follows, for the trace.
-            faults: Faults that may strike here.
+            action: Name of the action, for the trace.
+            faults: Faults that may be injected here.
             probability: Probability of a fault; None: the world's.
         """
         process = self.current
@@ -441,7 +474,7 @@ class World:
         return fault
 
     def _lose(self, process: Process, fault: str, victims: Sequence[Process]) -> None:
-        """Let the hub end some processes, among them the running process, so this call does not return.
+        """End some processes by a fault, among them the running process, so that this call does not return.
 
         Args:
             process: The running process.
@@ -463,15 +496,19 @@ class World:
         return [process for process in self._processes if process.machine == machine and not process.is_done]
 
     def stop_machine(self, machine: str) -> None:
-        """Kill all processes of another machine; they start again later."""
+        """Kill all processes of a machine other than the running process's; they are restarted later.
+
+        Args:
+            machine: Name of the machine.
+        """
         self._loss, self._cause = (machine, KILL, self._list_running(machine)), self.current
         self.sleep(0.0)
 
     def _can_strike(self, process: Process) -> bool:
-        """Count a fault or a stop that was drawn for the present event; return False if it must be left out.
+        """Count a fault that was drawn for the present event; return False if the schedule leaves this fault out.
 
         Args:
-            process: Process whose present event is struck.
+            process: Process that runs.
         """
         if self.is_calm:
             return False
@@ -481,11 +518,11 @@ class World:
         return event not in self.schedule.skipped
 
     def _choose_fault(self, process: Process, faults: Sequence[str], probability: float | None) -> str:
-        """Return the fault that strikes at this event, or "".
+        """Return the fault that the seed injects at the present event of a process, or "" for none.
 
         Args:
             process: The running process.
-            faults: Faults that may strike here.
+            faults: Faults that may be injected here.
             probability: Probability of a fault; None: the world's.
         """
         strikes = self.draw("fault") < (self.tuning.fault if probability is None else probability)
@@ -497,7 +534,7 @@ class World:
         return fault
 
     def note(self, text: str) -> None:
-        """Add a line to the trace without an event.
+        """Add a line to the trace of the simulation, without counting an event.
 
         Args:
             text: Content of the line.
@@ -506,7 +543,7 @@ class World:
         self.trace.append(Event(self.event, self.now, name, text))
 
     def check(self) -> None:
-        """Check all invariants.
+        """Check that all invariants of the scenario hold in the present state.
 
         Raises:
             Violation: one of them does not hold.
@@ -515,7 +552,11 @@ class World:
             invariant()
 
     def random_bytes(self, name: str) -> Callable[[int], bytes]:
-        """Return a source of bytes that the seed and a name decide, each given out once."""
+        """Return a source of pseudorandom bytes that the seed and a name decide; no byte is given twice.
+
+        Args:
+            name: Name of the source; sources of other names are independent.
+        """
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
         key = self.draw_word(f"noise of {name}").to_bytes(8, "little") * 4
@@ -531,7 +572,11 @@ class SimulatedLock:
         self._held = False
 
     def acquire(self, blocking: bool = True) -> bool:
-        """Acquire the lock, waiting for it if `blocking`. Return True if the lock was acquired."""
+        """Acquire the lock for the running simulated process; return True if it was acquired.
+
+        Args:
+            blocking: Whether to wait for the lock.
+        """
         if not blocking and self._held:
             return False
         while self._held:
@@ -540,7 +585,7 @@ class SimulatedLock:
         return True
 
     def release(self) -> None:
-        """Release the lock, and let a waiting process continue at its next turn."""
+        """Release the lock; a simulated process that waits for it gets it when it runs next."""
         self._held = False
 
     def locked(self) -> bool:

@@ -51,7 +51,7 @@ class TaskFileOption:
     task: str = option("FILE", "The task document.")
 
     def read_task(self) -> FederationTask:
-        """Return the task of a federation in the document.
+        """Return the federation task from the document that ``--task`` names.
 
         Raises:
             ValueError: the file cannot be read, or is no federation.
@@ -79,7 +79,13 @@ class AskTerms:
     analyst: AnalystOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Ask all sites, write the files of `output`, and print the trust assumptions."""
+        """Ask all sites a question, write the result to the files of `output`, and print the trust assumptions.
+
+        Args:
+            question: The question.
+            view: How the result is printed and plotted.
+            output: Options of the output.
+        """
         from dpcurves_parties.serving.task_document import Role, Ticket
 
         from .remote import RemoteFederation
@@ -107,7 +113,11 @@ class AskTerms:
 
 @contextmanager
 def _reporting_request_id(request: str) -> Iterator[None]:
-    """Report a failure together with the request id: sites may have charged before."""
+    """Context in which a failure is reported together with the request id, because sites may have charged before it.
+
+    Args:
+        request: Request id of the question.
+    """
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
@@ -122,7 +132,14 @@ class PlanTerms:
     price: LossOptions
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
-        """Print the privacy loss of each site, the expected errors, and the question's fingerprint."""
+        """Print what a question would cost and how accurate it would be: loss of each site, expected errors,
+        fingerprint.
+
+        Args:
+            question: The question.
+            view: Without effect.
+            output: Without effect.
+        """
         from .remote import fingerprint_question
 
         task = self.file.read_task()
@@ -136,14 +153,22 @@ class PlanTerms:
 
 
 def describe_assumptions(task: FederationTask) -> tuple[str, ...]:
-    """Return the assumptions of the privacy proof, as lines to print."""
+    """Return the trust assumptions of the privacy guarantee, such as how many sites may collude, as lines to print.
+
+    Args:
+        task: The task of the federation.
+    """
     if task.max_rows is None:
         return (ASSUMED,)
     return (ASSUMED, f"Stated by each site, unverified: at most {task.max_rows} records")
 
 
 def describe_task(task: FederationTask) -> tuple[str, ...]:
-    """Return the guarantee and the columns of a task, as lines to print."""
+    """Return the privacy guarantee and the columns of a task, as lines to print.
+
+    Args:
+        task: The task of the federation.
+    """
     model = task.model
     roster = task.terms.roster
     columns = ", ".join(f"{name} ({kind.value})" for name, kind in task.columns.items())
@@ -377,7 +402,13 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
 
 
 def _ask_officer(request: ApprovalRequest) -> bool:
-    """Ask the officer at the terminal, with the price in the same line; no answer means no."""
+    """Return whether the site's officer approves a question, asked for at the terminal with its privacy loss.
+
+    No answer means no.
+
+    Args:
+        request: The question, its loss, and the data that leaves the site.
+    """
     try:
         return input(f"answer for {request.loss} in total? yes or no: ").strip().lower() == "yes"
     except EOFError:

@@ -35,7 +35,10 @@ class ColumnKind(Enum):
 
     @property
     def axis_builders(self) -> Sequence[Callable[[str], Axis | Categories]]:
-        """Functions that make an axis on a column of this type. A site must accept at least one of these axes."""
+        """Functions that make a small axis on a column of this type, to test whether a site's column fits the type.
+
+        The column fits if its table accepts at least one of these axes.
+        """
         if self is ColumnKind.NUMBER:
             return (lambda name: Axis(name, Grid(0, 1, cells=1)),)
         return (lambda name: Categories(name, ("a",)), lambda name: Categories(name, (0,)))
@@ -96,10 +99,12 @@ def require_known_columns(schema: Schema, axes: Axes) -> None:
 
 
 def _iterate_columns(axes: Axes, names: Container[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the columns that axes read, each with True if it is read as numbers.
+    """Yield the columns that a question reads, each with whether it is read as numbers.
+
+    Columns in filters and expressions, and inputs of models, are included.
 
     Args:
-        axes: Axes of a question. Columns in filters and expressions, and inputs of models, are included.
+        axes: Axes of a question.
         names: Names of the columns of the task.
 
     Yields:
@@ -137,10 +142,10 @@ def require_task_columns(records: Records, schema: Schema) -> None:
 
 
 def count_used_rows(records: Records, schema: Schema, unit: Unit) -> int:
-    """SECRET. Return the exact number of records that a site uses.
+    """SECRET. Return the exact number of records of a site within the contribution bound, to compare it with the task.
 
-    If each record is a privacy unit, all records are used. Otherwise at most the contribution bound of rows is used of
-    each unit (such as a person).
+    If each record is a privacy unit, all records count. Otherwise at most the contribution bound of rows counts of each
+    unit (such as a person).
 
     Args:
         records: The site's table.

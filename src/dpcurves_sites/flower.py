@@ -100,11 +100,19 @@ def run_server(grid: Grid, context: Context) -> None:
 
 
 def _to_record(octets: bytes) -> RecordDict:
-    """Return bytes as the content of a Flower message; `_read_octets` reads them."""
+    """Return a Flower message content that holds these bytes, which `_read_octets` reads.
+
+    Args:
+        octets: The bytes.
+    """
     return RecordDict({RECORD: ConfigRecord({OCTETS: octets})})
 
 
 def _read_octets(message: Message) -> bytes:
-    """Return the bytes in a Flower message; empty if it holds something else."""
+    """Return the bytes in a Flower message; empty if it holds something else.
+
+    Args:
+        message: Message of Flower.
+    """
     octets = message.content[RECORD][OCTETS]
     return octets if isinstance(octets, bytes) else b""

@@ -93,7 +93,7 @@ class TransportController(Controller):  # type: ignore[misc]
     def process_result_of_unknown_task(
         self, client: Client, task_name: str, client_task_id: str, result: Shareable, fl_ctx: FLContext
     ) -> None:
-        """Ignore the result: the site repeats its batch.
+        """Ignore a result of a task that NVFlare does not know any more; the site sends its batch again.
 
         Args:
             client: Sender of the result, without effect.

@@ -145,7 +145,12 @@ class StoredMessage:
 
     @classmethod
     def write(cls, folder: Path, message: bytes) -> StoredMessage:
-        """Write a message to a new file of a folder."""
+        """Write a message to a new file of a folder, and return where it is stored.
+
+        Args:
+            folder: Folder of the round.
+            message: Bytes of the message.
+        """
         path = folder / secrets.token_hex(16)
         try:
             path.write_bytes(message)
@@ -173,6 +178,12 @@ class MessageBoard:
     """
 
     def __init__(self, task: FederationTask, timeout: float) -> None:
+        """Make the message board of a coordinator, without rounds.
+
+        Args:
+            task: The task of the federation.
+            timeout: Seconds after which a stage closes without the sites that may be absent.
+        """
         self.task = task
         self._patience = timeout
         self._rounds: dict[str, OpenRound] = {}
@@ -187,7 +198,7 @@ class MessageBoard:
         self.notify: Callable[[], object] = int
 
     def add_consent(self, site: int, signature: bytes) -> bytes:
-        """Store a site's consent to the task, and return all consents.
+        """Store a site's consent to the task (its signature), and return the consents of all sites so far.
 
         Args:
             site: Number of the site.
@@ -265,7 +276,8 @@ class MessageBoard:
             self.notify()
 
     def _plan_for(self, analyst: int, signed_request: bytes) -> tuple[str, int]:
-        """Return the request id of an analyst's round, and the number of integers in a site's vector.
+        """Return the request id of an analyst's round, and the number of integers in a site's vector, from the round's
+        plan.
 
         Planning costs server time before any budget is charged. So only one request of an analyst is planned at a time,
         and for at most a quarter of the time.
@@ -306,7 +318,11 @@ class MessageBoard:
         self._rounds.pop(name).delete()
 
     def _drop_old_rounds(self, current: str) -> None:
-        """Drop the oldest rounds, but for the current one, until the number of rounds and of bytes is small enough."""
+        """Delete the oldest rounds until the board is within its limits on rounds and stored bytes.
+
+        Args:
+            current: Name of the current round, which stays.
+        """
         total = sum(other.stored_bytes for other in self._rounds.values())
         while len(self._rounds) > MOST_ROUNDS or total > MOST_BYTES:
             oldest = next((name for name in self._rounds if name != current), None)
@@ -318,7 +334,7 @@ class MessageBoard:
     def find_waiting_round(self, site: int, signature: bytes) -> bytes:
         """Return the first request that waits for this site, or nothing.
 
-        The site repeats its consent, since the board may have restarted.
+        The site repeats its consent to the task, since the board may have restarted.
 
         Args:
             site: Number of the site.
@@ -341,7 +357,7 @@ class MessageBoard:
         return b""
 
     def limit_message(self, name: str, stage: int) -> int:
-        """Return the most bytes that a site may post to a stage of a round: they follow from the plan.
+        """Return the largest size in bytes of a site's message in a stage of a round, from the public plan.
 
         Args:
             name: Name of the round.
@@ -388,12 +404,15 @@ class MessageBoard:
         return b""
 
     def refuse_round(self, name: str, site: int, line: str) -> bytes:
-        """End a round that a site cannot answer. All later requests about the round get the site's reason.
+        """End a round because a site cannot answer it; later requests about the round get the site's reason.
 
         Args:
             name: Name of the round.
             site: Number of the site.
             line: The reason in one line.
+
+        Returns:
+            An empty answer.
         """
         with self._changed:
             self._find_round(name).refusal = f"site {self.task.members[site].name!r}: {line[:300]}"
@@ -463,11 +482,11 @@ class MessageBoard:
 
     @property
     def _all_sites(self) -> frozenset[int]:
-        """The numbers of all sites of the task."""
+        """Numbers of all sites of the task, from 0."""
         return frozenset(range(len(self.task.members)))
 
     def _find_excluded(self, open_round: OpenRound) -> frozenset[int]:
-        """Return the sites that were left out of an earlier sum of the same request.
+        """Return the sites that an earlier sum of the same request left out, so that this sum leaves them out too.
 
         Args:
             open_round: The round.
@@ -491,15 +510,21 @@ class MessageBoard:
             self._left_out[open_round.request_id] = open_round.name, sites
 
     def _count_required(self, stage: int) -> int:
-        """Return the number of messages that a stage needs.
+        """Return the smallest number of sites whose messages a stage needs to close.
 
         Up to the masked vectors, as many sites as allowed may be absent; afterwards, as many as allowed may fail.
+
+        Args:
+            stage: Number of the stage, 1 to 5.
         """
         roster = self.task.terms.roster
         return len(roster.keys) - (roster.max_dropouts if stage <= MASKED else roster.max_failures)
 
     def _find_round(self, name: str) -> OpenRound:
-        """Return the open round of this name.
+        """Return the open round of secure aggregation with this name.
+
+        Args:
+            name: Name of the round.
 
         Raises:
             ProtocolError: the name is unknown (status 404), or the round is over.
@@ -523,7 +548,7 @@ class MessageBoard:
 
 
 def _plan_vector_length(request: RoundRequest, task: FederationTask) -> int:
-    """Return the integers per vector of a round; 0 for a request that sites will refuse.
+    """Return the number of integers in a site's masked vector of a round; 0 for a request that sites will refuse.
 
     Args:
         request: Request of the round.
@@ -537,7 +562,9 @@ def _plan_vector_length(request: RoundRequest, task: FederationTask) -> int:
 
 
 def _cut_receipt(message: bytes) -> bytes:
-    """Return the receipt in front of a site's masked vector, whose length the receipt states.
+    """Return the receipt (signed digests) in front of a site's masked vector, the only part that other sites need.
+
+    The receipt states the length of the vector.
 
     Args:
         message: Message of the stage of the masked sum.
@@ -555,33 +582,38 @@ class Polls:
     """Long polls, which wait in the event loop without a thread, a few of each ticket."""
 
     def __init__(self, board: MessageBoard) -> None:
+        """Prepare to hold requests (long polls) that wait for changes of a message board.
+
+        Args:
+            board: The message board of the coordinator.
+        """
         self._waiting: Counter[tuple[Role, int]] = Counter()
         self._events: set[asyncio.Event] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         board.notify = self._notify
 
     def _notify(self) -> None:
-        """Wake all waiting polls; may be called from any thread."""
+        """Wake all waiting requests, because the message board has changed; may be called from any thread."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wake)
 
     def _wake(self) -> None:
-        """Set the event of each waiting poll, on the event loop, so that it looks at the board again."""
+        """Make each waiting request look at the message board again; must be called on the event loop."""
         for event in self._events:
             event.set()
 
     async def wait_for(
         self, ticket: tuple[Role, int], look: Callable[[], bytes], pause: float = POLL_SECONDS
     ) -> Response:
-        """Return what `look` finds; an empty answer after `POLL_SECONDS` seconds.
+        """Hold a request (long poll) until there is an answer; return an empty answer after `POLL_SECONDS` seconds.
 
         Args:
-            ticket: Role and number of the caller.
+            ticket: Role and number of the caller, whose waiting requests are limited.
             look: Function that returns an answer, empty for no news. It is called at each change, and after each pause.
             pause: Seconds between two calls without a change.
 
         Raises:
-            ProtocolError: the ticket has too many polls already.
+            ProtocolError: the caller has too many waiting requests already.
         """
         if self._waiting[ticket] >= MOST_POLLS:
             raise ProtocolError(
@@ -621,12 +653,15 @@ def create_app(board: MessageBoard) -> Starlette:
     planners = ThreadPoolExecutor(1, "planning")  # its own thread: sites that post and poll wait for no plan
 
     def authenticate_member(task: str, request: Request, role: Role) -> int:
-        """Return the number of the sender in the task.
+        """Return which site or analyst of the task sent a request, by its bearer token.
 
         Args:
             task: Hash of the task in the path.
             request: Request with a bearer token.
             role: Owner (a site) or analyst.
+
+        Returns:
+            Number of the sender among the members of this role.
 
         Raises:
             ProtocolError: another task is named (status 404), or no member of the task has the token.
@@ -654,12 +689,11 @@ def create_app(board: MessageBoard) -> Starlette:
         """
 
         async def handle_message(task: str, *path: str | Request) -> Response:
-            """Authenticate the sender, read the message, and answer it from a thread; `path` is the parts of the path,
-            then the request.
+            """Handle a request: authenticate the sender, read the message, and answer it from a thread.
 
             Args:
-                task: Name of the task in the path.
-                path: Parts of the path, then the request.
+                task: Hash of the task in the path.
+                path: Further parts of the path, then the request.
 
             Raises:
                 ProtocolError: the sender has no token of this role, or the message is refused.
@@ -676,7 +710,11 @@ def create_app(board: MessageBoard) -> Starlette:
         return handle_message
 
     async def send_status(task: str, _: Request) -> Response:
-        """Answer with the public status of the task."""
+        """Answer a request with the public status of the task: which sites have signed it, and the number of rounds.
+
+        Args:
+            task: Hash of the task in the path.
+        """
         return await respond_from_thread(lambda: board.describe_status(task))
 
     async def send_messages(task: str, name: str, stage: str, request: Request) -> Response:
@@ -725,6 +763,9 @@ def create_app(board: MessageBoard) -> Starlette:
 def _parse_stage(text: str) -> int:
     """Return the number of a stage, 1 to 5, from the text in a path.
 
+    Args:
+        text: Part of a URL's path.
+
     Raises:
         ProtocolError: the text names no stage (status 404).
     """
@@ -755,6 +796,10 @@ class Coordinator:
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until stopped. Calls `ready` when the server listens.
+
+        Args:
+            address: Address at which the coordinator listens.
+            ready: Function that is called once it listens.
 
         Raises:
             ValueError: The task names another coordinator, or the address is not available.

@@ -44,7 +44,11 @@ from .trust import build_release, derive_round
 
 
 def fingerprint_question(question: Any) -> str:
-    """Return the SHA-256 of a question's canonical JSON, in 64 hexadecimal digits, by which officers approve it."""
+    """Return the SHA-256 of a question's canonical JSON, in 64 hexadecimal digits, by which officers approve it.
+
+    Args:
+        question: Question of an analyst.
+    """
     return sha256(
         to_canonical_json(["dpcurves federation question", 1, question_to_json(question)]).encode()
     ).hexdigest()
@@ -69,7 +73,9 @@ class ApprovalRequest(NamedTuple):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The question, its price, and the data that leaves the site, one line each."""
+        """Text that an officer reads before approving a question: the question, its price, and the data that leaves the
+        site.
+        """
         return (
             f"question: {self.question} (fingerprint {self.fingerprint})",
             f"price: {self.loss} in total, {self.plan.loss} for this round, under request {self.request!r}",
@@ -92,6 +98,9 @@ class ApprovedQuestion:
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> ApprovedQuestion:
         """Parse an entry of a file: a question or its fingerprint, and epsilon or rho.
+
+        Args:
+            entry: Fields of the entry.
 
         Raises:
             ValueError, KeyError, TypeError: The entry is invalid.
@@ -139,7 +148,14 @@ class ApprovedList:
         self._load()  # refuses an invalid file before a question arrives
 
     def __call__(self, request: ApprovalRequest) -> bool:
-        """Return True if a question is approved. Raises `ValueError` if the file is invalid."""
+        """Return True if the officer's list has the question of a request, approved for a loss at least as large.
+
+        Args:
+            request: Request of an analyst.
+
+        Raises:
+            ValueError: the file of the list is invalid.
+        """
         return any(entry.allows(request) for entry in self._load())
 
     def _load(self) -> Sequence[ApprovedQuestion]:
@@ -191,6 +207,17 @@ class SiteAgent:
         tell: Callable[[str], object] = lambda line: None,
         timeout: float = 600.0,
     ) -> None:  # fmt: skip
+        """Make the program of a site that fetches rounds from the coordinator and answers them.
+
+        Args:
+            task: The task of the federation.
+            site: The site, with its records and its ledger.
+            key: Signing key of the site.
+            ticket: Bearer token of the site.
+            approve: Function that decides whether a question is answered; default: all are.
+            tell: Function that gets each line of the log.
+            timeout: Seconds to wait for the other sites' messages of a stage.
+        """
         self._task = task
         self._site = site
         self._key = key
@@ -200,7 +227,12 @@ class SiteAgent:
         self._line = _CoordinatorConnection(task, ticket, round_timeout=timeout)
 
     def use_transport(self, transport: Transport) -> SiteAgent:
-        """Send all further messages through another transport instead of HTTPS; return this agent."""
+        """Send all further messages through another transport, such as an app of Flower, instead of HTTPS; return this
+        agent.
+
+        Args:
+            transport: The transport.
+        """
         self._line.use_transport(transport)
         return self
 
@@ -290,7 +322,11 @@ class SiteAgent:
             )
 
     def _report(self, line: str) -> None:
-        """Pass one line to the site's log, in which every character of a peer is visible."""
+        """Write one line to the site's log, with every control character of a peer's text made visible.
+
+        Args:
+            line: The line.
+        """
         self._tell(escape_for_terminal(line))
 
     def _refuse_request(self, round_name: str, internal_line: str, public_line: str) -> None:
@@ -307,7 +343,7 @@ class SiteAgent:
 
 
 def redact_refusal(error: ArgumentError) -> tuple[str, str]:
-    """Return the line of a refusal in two versions: one for the site's own log, and one for others.
+    """Return the reason why a site refuses a question in two versions: for the site's own log, and for others.
 
     Args:
         error: Refusal of a question at this site.
@@ -363,6 +399,14 @@ class _CoordinatorConnection:
     def __init__(
         self, task: FederationTask, ticket: Ticket, timeout: float | None = None, round_timeout: float | None = None
     ) -> None:
+        """Prepare a connection of a participant to the coordinator of a task; nothing is connected yet.
+
+        Args:
+            task: The task, with the coordinator's address and certificate.
+            ticket: Bearer token of the participant.
+            timeout: Seconds for which the coordinator may be down; None: no limit.
+            round_timeout: Seconds to wait for the sites' messages of a stage; None: no limit.
+        """
         self._channel: Transport = Channel.from_certificate(
             task.coordinator.url, task.coordinator.certificate, ANSWER_SECONDS
         )
@@ -372,7 +416,11 @@ class _CoordinatorConnection:
         self._round_timeout = round_timeout
 
     def use_transport(self, transport: Transport) -> None:
-        """Close the current transport and send later messages through `transport`."""
+        """Close the current transport and send later messages through `transport`.
+
+        Args:
+            transport: The new transport.
+        """
         self._channel.close()
         self._channel = transport
 
@@ -404,9 +452,11 @@ class _CoordinatorConnection:
             pause = min(1.5 * pause, LONGEST_PAUSE)
 
     def collect_messages(self, round_name: str, stage: int) -> list[bytes]:
-        """Wait for all sites' messages of a stage of a round, and return them.
+        """Wait until all sites have sent their messages of a stage of a round, and return the messages.
 
-        `round_name` is the SHA-256 of the analyst's signed request, in hexadecimal digits.
+        Args:
+            round_name: SHA-256 of the analyst's signed request, in hexadecimal digits.
+            stage: Number of the stage.
 
         Raises:
             RoundOver: They did not arrive within the timeout.
@@ -442,6 +492,14 @@ class RemoteFederation:
     def __init__(
         self, task: FederationTask, ticket: Ticket, key: Ed25519PrivateKey, timeout: float = ANSWER_SECONDS
     ) -> None:
+        """Prepare to ask the sites of a task through its coordinator; nothing is connected yet.
+
+        Args:
+            task: The task of the federation.
+            ticket: Bearer token of the analyst.
+            key: Signing key of the analyst.
+            timeout: Seconds for which the coordinator may be down.
+        """
         self._task = task
         self._key = key
         self._line = _CoordinatorConnection(task, ticket, timeout)
@@ -519,6 +577,9 @@ class RemoteFederation:
 
 def fetch_status(task: FederationTask) -> Mapping[str, Any]:
     """Return the status of a task from its coordinator: the sites that have signed it.
+
+    Args:
+        task: The task, with the coordinator's address.
 
     Raises:
         ProtocolError: The coordinator cannot be reached, or has another task.

@@ -54,7 +54,8 @@ class RoundRequest:
     answers: tuple[tuple[int, ...], ...]
 
     def to_signed_bytes(self, task: FederationTask, key: Ed25519PrivateKey) -> bytes:
-        """Return the analyst's signature (64 bytes), followed by the request as JSON.
+        """Return the request as bytes for the coordinator: the analyst's signature (64 bytes), then the request as
+        JSON.
 
         Args:
             task: The task, whose hash is signed as well.
@@ -123,7 +124,8 @@ class RoundRequest:
         earlier = list(self.answers)
 
         def reply(step: Step, allotment: Allotment) -> Release:
-            """Return the release of an earlier round as the analyst states it; raise at the requested round.
+            """Return the release of an earlier round as the analyst states it; stop the question at the requested
+            round.
 
             Args:
                 step: Query of the round.
@@ -131,6 +133,9 @@ class RoundRequest:
 
             Returns:
                 Release of the next earlier round.
+
+            Raises:
+                _StopAtRound: the requested round is reached; the exception carries its plan.
             """
             plan = terms.plan_query(step.query, allotment.loss)
             if not earlier:

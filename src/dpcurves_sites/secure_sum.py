@@ -89,7 +89,7 @@ class Roster:
 
     @property
     def degree(self) -> int:
-        """The number of neighbours with which a site shares pairwise masks (random vectors that cancel in the sum).
+        """Number of neighbours with which a site shares pairwise masks (random vectors that cancel in the sum).
 
         They are all other sites; in a sparse graph, an even number of them.
         """
@@ -105,17 +105,17 @@ class Roster:
 
     @property
     def quorum(self) -> int:
-        """The number of sites that must sign the list of the sites in the sum."""
+        """Number of sites that must sign the list of the sites in a sum before any site opens shares of masks."""
         return (len(self.keys) + self.collusion_threshold) // 2 + 1
 
     @property
     def threshold(self) -> int:
-        """The number of secret shares that reconstruct the key of a site's masks (Shamir's threshold)."""
+        """Number of secret shares that reconstruct the key of a site's masks (Shamir's threshold)."""
         return (self.degree + 1 + self.collusion_threshold) // 2 + 1
 
     @property
     def max_failures(self) -> int:
-        """The number of arbitrary sites that may drop out at any moment without blocking the round."""
+        """Number of sites, whichever they are, that may drop out at any moment without blocking the round."""
         return min(len(self.keys) - self.quorum, self.degree + 1 - self.threshold)
 
     def find_holders(self, site: int) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class Roster:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """SHA-256 of the roster's facts, 32 bytes."""
+        """SHA-256 of the roster (task, public keys and thresholds), 32 bytes."""
         facts = [self.task.hex(), [key.hex() for key in self.keys], self.collusion_threshold, self.max_dropouts]
         return sha256(json.dumps(["secure sum roster", 1, *facts]).encode()).digest()
 
@@ -158,7 +158,7 @@ class SumRound:
 
     @cached_property
     def header(self) -> bytes:
-        """Bytes with which every message of the round begins, and from which every key is derived.
+        """Bytes that identify the round: every message begins with them, and every key is derived from them.
 
         They contain task, number, vector length, plan and roster, so a message or a key fits no other round.
         """
@@ -294,7 +294,11 @@ def _require_present(sum_round: SumRound, stage: int, present: Iterable[int], be
 
 
 def _digest_messages(messages: Mapping[int, SignedMessage]) -> bytes:
-    """Return the SHA-256 of the digests of messages, in the order of their sites."""
+    """Return one SHA-256 hash for the messages of all sites in a stage, in the order of the sites.
+
+    Args:
+        messages: Verified message of each site.
+    """
     return sha256(b"".join(sha256(messages[site].octets).digest() for site in sorted(messages))).digest()
 
 
@@ -312,11 +316,15 @@ class RandomSource(Protocol):
 
     @property
     def random_bytes(self) -> Callable[[int], bytes]:
-        """A function from a number of bytes to that many uniformly random, secret bytes."""
+        """Function that returns as many uniformly random, secret bytes as its argument says."""
         ...
 
     def sample_below(self, n: int) -> int:
-        """Return a uniformly random integer from 0 to ``n - 1``."""
+        """Return a uniformly random integer from 0 to ``n - 1``.
+
+        Args:
+            n: Number of outcomes, at least 1.
+        """
         ...
 
 
@@ -407,7 +415,7 @@ def _exchange_keys(mine: bytes, theirs: bytes, site: int) -> bytes:
 
 
 def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
-    """Add the stream of each key to the vector in place, or subtract it, by its sign.
+    """Add pseudorandom masks, generated from keys, to a vector in place, or subtract them.
 
     Args:
         vector: 64-bit words, changed modulo ``2**64``.
@@ -457,7 +465,11 @@ class PublicKeys(NamedTuple):
 
     @classmethod
     def from_bytes(cls, body: bytes) -> PublicKeys:
-        """Parse the body of a message of stage `KEYS`: two X25519 keys and a commitment, 32 bytes each."""
+        """Return the public keys in a message of stage `KEYS`: two X25519 keys and a commitment, 32 bytes each.
+
+        Args:
+            body: Content of the message, 96 bytes.
+        """
         return cls(body[:32], body[32:64], body[64:])
 
 
@@ -502,12 +514,12 @@ class SiteState:
     signed_list: tuple[tuple[int, ...], bytes] = ((), b"")
 
     def to_bytes(self) -> bytes:
-        """SECRET: return the state as JSON, for the caller to store."""
+        """SECRET: return the site's state in a round as JSON, for the caller to store until the next stage."""
         return json.dumps(STORED.encode(self)).encode()
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> SiteState:
-        """SECRET: parse the output of `to_bytes`.
+        """SECRET: return the site's state in a round from the JSON that `to_bytes` wrote.
 
         Args:
             octets: JSON text.
@@ -697,7 +709,7 @@ def sign_list(sum_round: SumRound, signer: Signer, state: bytes, receipts: Itera
 
 
 def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[bytes]) -> Step:
-    """Return the state, and the site's message of stage `OPENED`, with the shares that remove masks from the sum.
+    """Take the last stage of a site: open the secret shares that remove the remaining masks from the sum.
 
     These are shares of the self mask's seed of each site in the sum, and of the masking key of each other site.
 
@@ -706,6 +718,9 @@ def unmask(sum_round: SumRound, signer: Signer, state: bytes, signed: Iterable[b
         signer: The site.
         state: The state after `sign_list`.
         signed: The messages of all sites in stage `SIGNED`.
+
+    Returns:
+        The state, and the site's message of stage `OPENED`.
 
     Raises:
         ProtocolError: fewer than a quorum signed the list that this site signed.
@@ -756,7 +771,7 @@ def _require_quorum(sum_round: SumRound, signed: Iterable[bytes], digest: bytes)
 
 
 def _find_non_neighbours(sum_round: SumRound, site: int, state: SiteState) -> list[int]:
-    """Return the sites whose shares this site does not hold.
+    """Return the sites with which this site shares no masks, so that it holds no shares of their secrets.
 
     Args:
         sum_round: The round, with its roster.
@@ -903,7 +918,7 @@ def simulate_round(
     randomness: RandomSource,
     silent: Mapping[int, int] | None = None,
 ) -> tuple[RoundMessages, list[bytes]]:
-    """Run all sites of a round in one process, honestly.
+    """Run a whole round of secure aggregation with all sites in one process, all of them honest, for tests.
 
     Args:
         sum_round: The round.
@@ -919,7 +934,7 @@ def simulate_round(
     states = [b""] * len(signers)
 
     def collect_stage(stage: int, ask: Callable[[Signer], Step]) -> list[bytes]:
-        """Let all sites that have not dropped out take a stage; keep their states, and return their messages.
+        """Run one stage of all sites that have not dropped out, and return their messages.
 
         Args:
             stage: Number of the stage.

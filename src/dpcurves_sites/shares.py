@@ -46,7 +46,8 @@ INTEGERS_AT_ONCE = 2**14
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
-    """Draw independent integers, each the difference of two Polya variables of ratio ``exp(-1 / scale)``.
+    """Draw one site's shares of discrete Laplace noise: differences of two Polya variables of ratio ``exp(-1 /
+    scale)``.
 
     A Polya variable of shape a and ratio r is k with probability ``(1 - r)**a * a (a + 1) ... (a + k - 1) / k! *
     r**k``. With shape 1 it is geometric, and the difference of two is discrete Laplace of that scale. Shapes of
@@ -104,11 +105,11 @@ class PolyaBlocks:
 
     @property
     def first_tail_block(self) -> int:
-        """The first block of the tail: the smallest j with ``2**j >= scale``."""
+        """Number of the first block of integers of the tail: the smallest j with ``2**j >= scale``."""
         return max(0, (ceil(self.scale) - 1).bit_length())
 
     def compute_factor(self, block: int) -> int:
-        """Return the inverse of the probability with which a block is proposed.
+        """Return the factor that makes up for the probability with which a block of integers is proposed.
 
         Args:
             block: Number of the block, from 0.
@@ -119,7 +120,8 @@ class PolyaBlocks:
         return 1 << max(0, block - self.first_tail_block + 1)
 
     def bound_acceptance(self, block: int, integer: int, bits: int) -> tuple[Fraction, Fraction]:
-        """Return exact bounds of the acceptance probability of a point, which converge as `bits` grows.
+        """Return exact bounds of the probability with which a proposed integer is accepted; they converge as `bits`
+        grows.
 
         Args:
             block: Number of the block.
@@ -146,7 +148,8 @@ class PoissonNumber:
     mean: Fraction
 
     def weights(self, bits: int) -> tuple[list[Bracket], int]:
-        """Return bounds of the unnormalised probabilities ``mean**k / k!`` of k = 0, 1, ...
+        """Return exact bounds of the Poisson probabilities ``mean**k / k!`` of k = 0, 1, ..., up to a factor, for
+        sampling.
 
         Args:
             bits: Binary digits of the bounds; the last weight is about ``2**-bits``.
@@ -178,7 +181,9 @@ def _build_poisson_table(mean: Fraction) -> InversionTable:
 
 
 def _add_points(noise: NDArray[np.int64], distribution: PolyaBlocks, randomness: Randomness) -> None:
-    """SECRET: draw the points of both signs of each integer, and add the accepted ones to `noise` in place.
+    """SECRET: add random points to integers in place, so that each becomes a difference of two Polya draws.
+
+    The noise is a sum of points of both signs. Points are proposed block by block, and some are accepted.
 
     Args:
         noise: Integers to which the points are added, shape (size,).
@@ -247,16 +252,17 @@ def _sample_integers(blocks: NDArray[np.int64], randomness: Randomness) -> NDArr
 def _sample_acceptances(
     blocks: NDArray[np.int64], integers: NDArray[np.int64], distribution: PolyaBlocks, randomness: Randomness
 ) -> NDArray[np.bool_]:
-    """Decide for each point whether it is accepted: by doubles where these prove the comparison, else exactly.
+    """Decide for each proposed integer whether it is accepted: by doubles where these prove the comparison, else
+    exactly.
 
     Args:
-        blocks: Number of each point's block, (points,).
-        integers: The proposed integer of each point, (points,).
+        blocks: Number of each integer's block, (points,).
+        integers: The proposed integers, (points,).
         distribution: The blocks, with their acceptance probabilities.
         randomness: Source of random bits.
 
     Returns:
-        True for each accepted point, (points,).
+        True for each accepted integer, (points,).
     """
     words = randomness.sample_words(blocks.size)
     factors = np.ldexp(
@@ -373,7 +379,11 @@ def gaussian_overhead(variance: float, shares: int) -> float:
 
 
 def _bound_tail(variance: float) -> float:
-    """Bound ``sum_j exp(-2 pi**2 variance j**2)`` from above by a geometric series."""
+    """Return an upper bound of ``sum_j exp(-2 pi**2 variance j**2)`` over j >= 1, by a geometric series.
+
+    Args:
+        variance: Variance, in squared units of the integers.
+    """
     first = exp(-2 * pi**2 * variance)
     return inf if first >= 1 else first + first**4 / -expm1(-2 * pi**2 * variance)
 

@@ -93,6 +93,13 @@ class RoundStore:
     __slots__ = ("_database", "_randomness", "_signer")
 
     def __init__(self, signer: Signer, ledger: Ledger, randomness: RandomSource) -> None:
+        """Prepare to store a site's messages and secrets of rounds of secure aggregation in the database of its ledger.
+
+        Args:
+            signer: Number and signing key of the site.
+            ledger: Ledger of the site, whose database is used.
+            randomness: Source of the secrets.
+        """
         self._signer = signer
         self._database = ledger.database
         self._randomness = randomness
@@ -130,11 +137,13 @@ class RoundStore:
         )
 
     def find_write_trouble(self) -> str:
-        """Return why the store cannot be written, in a line without stored values; empty if it can be."""
+        """Try to write to the site's database, and return why that fails, in a line without stored values; empty if it
+        works.
+        """
         probe = {"task": self._signer.key.public_key().public_bytes_raw().hex(), "payment": "", "sites": ""}
 
         def write_nothing(connection: Connection) -> None:
-            """Insert a row and delete it again, in one transaction.
+            """Insert a row and delete it again, in one transaction, to test that the database can be written.
 
             Args:
                 connection: Connection in the write transaction.
@@ -169,7 +178,7 @@ class RoundStore:
             octets = vector().astype("<u8").tobytes()
 
             def insert_vector(connection: Connection) -> None:
-                """Store the summand unless another process has stored one.
+                """Store the site's summand in the database, unless another process has stored one for this round.
 
                 Args:
                     connection: Connection in the write transaction.
@@ -249,10 +258,9 @@ class RoundStore:
 
 
 def _require_same_sites(connection: Connection, sum_round: SumRound, payment: str, sites: Sequence[int]) -> None:
-    """Check that a sum is over the sites of the earlier rounds under this payment, which may have the same noise: the
-    difference of two sums over different sites would show a site's exact counts.
+    """Check that a sum includes the same sites as the earlier sums under this payment, which may have the same noise.
 
-    The first list is stored.
+    The difference of two sums over different sites would show a site's exact counts. The first list is stored.
 
     Args:
         connection: Open transaction of the site's database.
@@ -276,7 +284,7 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
 
 
 def _round_columns(sum_round: SumRound) -> dict[str, str]:
-    """Return the key columns of a round in this site's tables.
+    """Return the values of the key columns that identify a round in the tables of this site's database.
 
     Args:
         sum_round: Round of the secure sum.
@@ -301,18 +309,26 @@ def _round_conditions(table: Table, sum_round: SumRound) -> list[ColumnElement[b
 
 
 def _digest_messages(messages: Sequence[bytes]) -> str:
-    """Return the hash of a set of messages, independent of their order."""
+    """Return a hash of the messages of all sites in a stage, independent of their order, to recognise a repeated
+    request.
+
+    Args:
+        messages: The messages.
+    """
     return sha256(b"".join(sorted({sha256(message).digest() for message in messages}))).hexdigest()
 
 
 def _find_message(connection: Connection, sum_round: SumRound, stage: int, messages_digest: str) -> bytes | None:
-    """Return the stored message of a stage; None if it was not answered.
+    """Return the message that this site has stored for a stage of a round of secure aggregation, if it took the stage.
 
     Args:
         connection: Connection to the site's database.
         sum_round: The round.
         stage: Number of the stage.
         messages_digest: Digest of the messages from the stage before.
+
+    Returns:
+        The message; None if the stage was not answered.
 
     Raises:
         ProtocolError: the stage was answered to other messages, or the round began with another plan or roster.
@@ -335,16 +351,15 @@ def _find_message(connection: Connection, sum_round: SumRound, stage: int, messa
 
 
 def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[str, str, bytes, bytes]]:
-    """SECRET: return the answered stages of a round, by number.
-
-    Each has its header, the digest of the messages that it answers, the site's state after it, and the message.
+    """SECRET: return the stages of a round that this site has answered, by number, from its database.
 
     Args:
         connection: Connection in a transaction.
         sum_round: Round of the secure sum.
 
     Returns:
-        Four parts of each stage by its number; empty before the first answer.
+        For each stage: header of the round, digest of the messages that it answers, the site's state after it, and its
+        message. Empty before the first answer.
     """
     rows = connection.execute(select(STEPS).where(*_round_conditions(STEPS, sum_round)).order_by(STEPS.c.stage))
     return {row.stage: (row.header, row.messages_digest, row.state, row.message) for row in rows}
@@ -391,7 +406,7 @@ class FederationTerms:
 
     @property
     def adjacency(self) -> Adjacency:
-        """The adjacency of the union of all sites' records."""
+        """Neighbouring relation of the guarantee, for the records of all sites together."""
         return self.model.build_adjacency(self.neighbours, self.unit, sum(self.units) if self.units else None)
 
     def plan_question(self, question: Question[Any], loss: PrivacyLoss) -> Plans:
@@ -461,6 +476,22 @@ class Site:
         columns: Mapping[str, str] | None = None,
         randomness: Randomness | None = None,
     ) -> None:
+        """Make a site of a federation, which counts its own table and charges its own ledger; the table is not opened
+        yet.
+
+        Args:
+            terms: Public facts of the task.
+            signer: Number and signing key of the site.
+            table: Records of the site: a file, a data frame or columns by name.
+            ledger: Ledger of the site, also for messages and secrets of rounds.
+            dataset: Name of the ledger's account.
+            delimiter: Field separator of a CSV file.
+            columns: Name in the table by column name of the task; other columns keep their names.
+            randomness: Source of noise and secrets; None: the operating system.
+
+        Raises:
+            InvalidArgument: the key is not the site's in the roster.
+        """
         if terms.roster.keys[signer.site] != signer.key.public_key().public_bytes_raw():
             raise InvalidArgument(
                 "key",
@@ -481,7 +512,7 @@ class Site:
 
     @property
     def roster(self) -> Roster:
-        """The sites of the task, by their public keys."""
+        """The sites of the task by their public keys, with the numbers of sites that may collude or be absent."""
         return self._terms.roster
 
     def open(self) -> None:
@@ -494,7 +525,7 @@ class Site:
         self._open_records()
 
     def find_write_trouble(self) -> str:
-        """Return why the site's store cannot be written, in one line; empty if it can be."""
+        """Return why the site's database cannot be written, in one line; empty if it can be."""
         return self._round_store.find_write_trouble()
 
     def require_answerable(self, plans: Plans, request: str) -> None:
@@ -619,7 +650,7 @@ class Site:
 
     @property
     def _units(self) -> int | None:
-        """The public number of units of this site; None under add-remove."""
+        """Public number of units of this site; None under add-remove, where it is private."""
         return self._terms.units[self._number] if self._terms.units else None
 
     def _open_records(self) -> Records:
@@ -648,10 +679,13 @@ class Site:
         return self._records
 
     def _require_agreed_records(self, records: Records) -> None:
-        """Refuse records that do not fit the task: a column is missing, or the numbers of units or records are not as
-        declared.
+        """Check that the site's records fit the task: its columns, and the declared numbers of units and records.
 
-        Raises `ValueError`.
+        Args:
+            records: The opened records.
+
+        Raises:
+            ValueError: a column is missing, or a number is not as declared.
         """
         terms = self._terms
         require_task_columns(records, terms.columns)

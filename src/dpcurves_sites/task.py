@@ -81,7 +81,7 @@ class Member:
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """Load the public facts of a site.
+        """Return a site's name, public key and public number of units from its file ``site.json``.
 
         Args:
             file: A file that `create` wrote.
@@ -157,7 +157,8 @@ class FederationTask(TaskDocument):
 
     @cached_property
     def terms(self) -> FederationTerms:
-        """The facts on which all sites agree: model, roster, adjacency, unit, budget, columns and row bound.
+        """The public facts on which all sites agree: trust model, roster, adjacency, unit, budget, columns and row
+        bound.
 
         Raises:
             ValueError: The facts are inconsistent.
@@ -175,7 +176,7 @@ class FederationTask(TaskDocument):
         return terms
 
     def to_fields(self) -> Mapping[str, Any]:
-        """Return the fields of the task document as JSON values."""
+        """Return the task as the fields of its JSON document, which `from_fields` parses."""
         model = self.model
         return {
             **STORED.encode_fields(self), "max_rows": self.max_rows, "collusion_threshold": model.collusion_threshold,
@@ -234,7 +235,7 @@ class FederationTask(TaskDocument):
 
     @property
     def _consent_text(self) -> bytes:
-        """The bytes that a site signs to take part in the task."""
+        """Bytes that a site signs to consent to the task; they contain the task's hash."""
         return b"dpcurves federation: takes part\n" + bytes.fromhex(self.hash)
 
 

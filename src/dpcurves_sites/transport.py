@@ -139,6 +139,13 @@ class Forwarder:
     def __init__(
         self, task: str, is_over: Callable[[], bool] = lambda: False, timeout: float = COORDINATOR_SECONDS
     ) -> None:
+        """Prepare to forward a site's batches of requests to the coordinator.
+
+        Args:
+            task: Path of the task document, with the coordinator's address and certificate.
+            is_over: Function that returns True once forwarding must stop.
+            timeout: Seconds for which the coordinator may be down.
+        """
         coordinator = json.loads(Path(task).read_text(encoding="utf-8"))["coordinator"]
         self._url = urlsplit(coordinator["url"])
         self._over = is_over
@@ -170,7 +177,7 @@ class Forwarder:
         return OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
 
     def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
-        """Send one request, again and again until the coordinator answers.
+        """Send one request to the coordinator, again and again until an answer comes, and return the answer.
 
         Args:
             path: Path below the coordinator's address.

@@ -64,6 +64,16 @@ class SocketTransport:
     __slots__ = ("_answer", "_batch", "_changed", "_number", "_patience", "_place", "_server", "_waiting")
 
     def __init__(self, socket_path: Path, timeout: float = SITE_SECONDS / 2) -> None:
+        """Listen at a Unix socket, at which an app of Flower or NVFlare fetches this site's requests to the
+        coordinator.
+
+        Args:
+            socket_path: Path of the socket.
+            timeout: Longest wait for the next batch of requests, in seconds.
+
+        Raises:
+            ProtocolError: the socket cannot be created.
+        """
         self._place = socket_path
         self._patience = timeout
         self._number = secrets.randbits(62)  # differs from an earlier process's numbers
@@ -135,7 +145,8 @@ class SocketTransport:
             self._place.unlink()
 
     def fetch_batch(self, answer: bytes) -> bytes:
-        """Exchange an answer for the next batch; the carrier's side of `post`.
+        """Give the site the coordinator's answer, and return the site's next batch of requests; the app's side of
+        `post`.
 
         Args:
             answer: Answer to the current batch. Empty bytes, `OVER`, and answers to other batches are ignored.
@@ -159,7 +170,7 @@ class SocketTransport:
             return b"" if self._answer else self._batch
 
     def _accept_connections(self) -> None:
-        """Accept connections of the carrier, each in its own thread, until the socket is closed."""
+        """Accept connections of the app that transports messages, each in its own thread, until the socket closes."""
         while True:
             try:
                 connection, _ = self._server.accept()
@@ -168,21 +179,30 @@ class SocketTransport:
             Thread(target=self._exchange_batch, args=(connection,), daemon=True).start()
 
     def _exchange_batch(self, connection: socket.socket) -> None:
-        """Receive an answer over one connection, and send the next batch; a broken connection is dropped."""
+        """Receive an answer of the coordinator over one connection, and send the site's next batch of requests.
+
+        A broken connection is dropped.
+
+        Args:
+            connection: Connection of the app that transports messages.
+        """
         with connection, suppress(OSError, ValueError):
             connection.settimeout(SITE_SECONDS)
             connection.sendall(pack_parts([self.fetch_batch(receive_part(connection))]))
 
 
 def _parse_batch_number(answer: bytes) -> int:
-    """Return the number of the batch that an answer is about.
+    """Return the number of the batch of requests that a coordinator's answer belongs to.
+
+    Args:
+        answer: Answer of the coordinator.
 
     Raises:
         ValueError: The answer is malformed.
     """
     number, status, remaining, _ = unpack_parts(answer)
     if not status.isdigit() or not remaining.isdigit():
-        raise ValueError("it has no status")
+        raise ValueError("the coordinator's answer has no status")
     return int(number)
 
 
@@ -292,7 +312,7 @@ def write_transport(options: TransportOptions) -> None:
 
 
 def write_flower_app(options: TransportOptions, folder: Path) -> str:
-    """Write an app for Flower, its settings and a start script.
+    """Write an app for Flower that transports the messages of a federation, with its settings and a start script.
 
     Args:
         options: Path of the task document, and address of Flower's SuperLink.
@@ -313,7 +333,7 @@ def write_flower_app(options: TransportOptions, folder: Path) -> str:
 
 
 def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
-    """Write a job for NVFlare.
+    """Write a job for NVFlare that transports the messages of a federation.
 
     Args:
         options: Path of the task document.

@@ -110,7 +110,7 @@ class SiteHolder(Protocol):
 
     @property
     def roster(self) -> Roster:
-        """The roster of the task, as the site has verified it."""
+        """The sites of the task by their public keys, as this site has verified them."""
         ...
 
 
@@ -193,14 +193,14 @@ class SecureSum:
 
     @property
     def honest_sites(self) -> int:
-        """The number of noise shares that sum to a curator's noise: the shares of the sites that neither collude nor
+        """Number of sites whose shares of the noise must add up to a curator's noise: those that neither collude nor
         are left out.
         """
         return self.sites - self.collusion_threshold
 
     @property
     def variance_factor(self) -> Fraction:
-        """The variance of the noise, in units of a curator's.
+        """Variance of the noise of the sum, divided by the variance that a trusted curator would need.
 
         >>> SecureSum(10, 3).variance_factor
         Fraction(10, 7)
@@ -209,11 +209,16 @@ class SecureSum:
 
     @property
     def holders(self) -> tuple[type, ...]:
-        """The type of each data holder: one `SiteHolder` for every site."""
+        """Types of the data holders in this trust model: one `SiteHolder` for every site."""
         return (SiteHolder,) * self.sites
 
     def build_roster(self, task: bytes, keys: Sequence[bytes]) -> Roster:
-        """Return the roster of a task from the sites' public keys.
+        """Return the roster of a task: its sites by their public keys, with the allowed numbers of colluding and absent
+        sites.
+
+        Args:
+            task: Hash of the task.
+            keys: Ed25519 public keys of the sites, 32 bytes each.
 
         Raises:
             ValueError: The number of keys is wrong, or `collusion_threshold` is out of range.
@@ -244,10 +249,10 @@ class SecureSum:
         return neighbours.to_adjacency(replace(unit, records=unit.records * self.sites_per_unit), units)
 
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
-        """Choose the strategy of a workload: adaptive rounds if they reduce the error and are linear.
+        """Return the strategy that answers a workload by secure sums: adaptive rounds if they reduce the error.
 
-        Private cuts and comparisons are not linear: groups are cut after a pilot query instead, and contribution bounds
-        follow noisy counts at powers of two.
+        Queries must be linear in the records. Private cuts and comparisons are not linear: groups are cut after a pilot
+        query instead, and contribution bounds follow noisy counts at powers of two.
 
         Args:
             workload: The counts that will be read.
@@ -336,25 +341,26 @@ class SecureSum:
         return build_release(plan, sum_round, RoundMessages(*stages), allotment)
 
     def build_vector(self, plan: Plan, records: Records, memory: Memory, randomness: Randomness) -> IntArray:
-        """SECRET. Return the summand of one site: exact sums plus shares of the noise, modulo 2**64.
+        """SECRET. Return the summand of one site: exact sums of its records plus its shares of the noise, modulo 2**64.
 
         Args:
             plan: The plan.
             records: The site's records.
-            memory: Noise stored under the payment: sums of blocks of prefixes.
+            memory: Noise stored under the payment (of sums over blocks of prefixes), so that repeated queries get the
+                same noise.
             randomness: Source of the noise.
         """
         query = plan.query
         if not query.is_dense:
 
             def count_prefixes(lengths: tuple[int, ...]) -> list[int]:
-                """SECRET: return the site's exact counts of records in the first slots, for each threshold.
+                """SECRET: return the site's exact counts of records in prefixes of the table (its first cells).
 
                 Args:
-                    lengths: Numbers of leading slots.
+                    lengths: Numbers of cells of the prefixes.
 
                 Returns:
-                    A count per number of slots.
+                    A count for each prefix.
                 """
                 counts: list[int] = tabulate(records, PrefixQuery(query.axes, lengths)).tolist()
                 return counts
@@ -413,15 +419,15 @@ def clip_to_ring(sums: NDArray[Any], sites: int) -> IntArray:
     Clipping is 1-Lipschitz, so it does not increase sensitivity. Sums of distances in groups reach the bound at about 8
     million records per group; counts never do.
 
-    >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
-    array([ True,  True,  True])
-
     Args:
         sums: Exact integers, of any size.
         sites: Number of sites.
 
     Returns:
         Integers of 64 bits, at most ``2**62`` over the number of sites in absolute value.
+
+    >>> clip_to_ring(np.array([3, -(10**30), 10**30], dtype=object), 2) == np.array([3, -(2**61), 2**61])
+    array([ True,  True,  True])
     """
     bound = LARGEST_SUM // sites
     clipped: IntArray = np.clip(sums, -bound, bound).astype(np.int64)
@@ -438,7 +444,7 @@ def _map_noises(distribution: OutputDistribution, change: Any) -> OutputDistribu
     copied: Any = distribution
 
     def map_value(value: Any) -> Any:
-        """Return a field's value with its noises replaced.
+        """Return the value of a field with its noises replaced, also inside tuples and tiers.
 
         Args:
             value: Value of a field: noise, a tier with noise, a tuple of values, or anything else.
@@ -471,7 +477,11 @@ def _compute_variance_growth(before: OutputDistribution, after: OutputDistributi
     variances: list[float] = []
 
     def record_variance(noise: Noise) -> Noise:
-        """Append a noise's variance, and return the noise unchanged."""
+        """Return a noise unchanged, after appending its variance to the list that is compared.
+
+        Args:
+            noise: Noise of the distribution.
+        """
         variances.append(noise.variance)
         return noise
 
@@ -485,11 +495,10 @@ def _compute_variance_growth(before: OutputDistribution, after: OutputDistributi
 
 
 def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[ScoreGroupReleases]:
-    """Cut groups of about equal size at quantiles of a pilot query; with at most `pilot_intervals` cells, count all
-    cells instead.
+    """Divide scores into groups of about equal size, as calibration needs, by quantiles of a noisy pilot query.
 
-    If a smallest group size is requested, the number of groups is reduced until the pilot query shows that many records
-    in each.
+    With at most `pilot_intervals` cells, all cells are counted instead. If a smallest group size is requested, the
+    number of groups is reduced until the pilot query shows that many records in each.
 
     Formal guarantees: each round is charged separately, and the second query is a function of the first answer.
 
@@ -551,8 +560,9 @@ def build_release(plan: Plan, sum_round: SumRound, messages: RoundMessages, allo
 
 
 def rebuild_release(plan: Plan, values: Sequence[int], allotment: Allotment) -> Release:
-    """Rebuild a release of an earlier round from an analyst's statement, to plan the next round, which is charged
-    anyway.
+    """Return the release of an earlier round as an analyst states it, to plan the next round.
+
+    The statement need not be true for privacy: the next round is charged anyway.
 
     Args:
         plan: Plan of the query.

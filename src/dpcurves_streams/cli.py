@@ -74,7 +74,7 @@ class TupleOptions:
     delimiter: str = option("SIGN", "Separator of CSV fields.", ",")
 
     def open_source(self) -> Any:
-        """Return the source of tuples.
+        """Return the source of tuples that the options name: a file, standard input or a Redis stream.
 
         Raises:
             Misuse: no source was given, or the options of its format do not apply.
@@ -100,7 +100,14 @@ class TupleOptions:
         return CsvLines(sys.stdin, self.delimiter) if is_pipe else CsvFile(self.events, self.delimiter)
 
     def require_default_format(self, trouble: str) -> None:
-        """Refuse options for the format of lines if the source has no lines."""
+        """Refuse typed options of the format of lines (--format, --delimiter), for a source that has no lines.
+
+        Args:
+            trouble: Why the options do not apply, for the message.
+
+        Raises:
+            Misuse: one of these options was typed.
+        """
         for name, is_given in (("format", self.format is not None), ("delimiter", self.delimiter != ",")):
             if is_given:
                 raise Misuse(name, f"{trouble}; leave out this option")
@@ -163,7 +170,7 @@ class CountOptions:
     )
 
     def parse_question(self) -> StreamQuestion:
-        """Return the question.
+        """Return the question about the stream that the options ask: its states or cells, reading, windows and events.
 
         Raises:
             Misuse: states are missing, or given twice, or a reading, window or event is invalid.
@@ -223,7 +230,10 @@ class CountOptions:
 
 
 def _parse_event(text: str) -> Event | Jump | Low:
-    """Return the event of ``jump:LAG:LEAST`` (a count rises by LEAST within LAG steps) or ``low:STEPS:BELOW``.
+    """Return the event ``jump:LAG:LEAST`` (a count changes by LEAST within LAG steps) or ``low:STEPS:BELOW``.
+
+    Args:
+        text: The option as typed.
 
     Raises:
         Misuse: the text has another form.
@@ -240,6 +250,9 @@ def _parse_event(text: str) -> Event | Jump | Low:
 
 def _read_hierarchy(file: str) -> Forest:
     """Return the aggregations of states (sets, nested or disjoint) in a JSON file.
+
+    Args:
+        file: Path of the file.
 
     Raises:
         Misuse: the file cannot be read or is no JSON.
@@ -274,6 +287,9 @@ class DriftOptions:
     def add_reference_window(self, options: CountOptions) -> CountOptions:
         """Return the options of counts with one more window, as long as the reference period of drift; unchanged
         without drift.
+
+        Args:
+            options: Options of the counts.
 
         Raises:
             Misuse: drift cannot be measured with these options.
@@ -436,7 +452,11 @@ def plan(asked: CountOptions, steps: StepOptions, tuples: TupleOptions, price: L
 
 
 def _print_published_texts(plan: Plan) -> None:
-    """Print a note on each text of the filter or of an expression that looks like a person's name."""
+    """Print a note on each text of the filter or of an expression that looks like a person's name.
+
+    Args:
+        plan: Plan of the stream, which holds these texts.
+    """
     from dpcurves.curves.question import describe_published_texts
 
     for note in describe_published_texts([plan]):
@@ -469,7 +489,12 @@ def _print_uncounted_noise(screen: Any, plan: Plan) -> None:
 
 
 def _multiply_loss(loss: Any, events: int) -> Any:
-    """Return the loss of several events together (group privacy): epsilon times their number, rho times its square."""
+    """Return the loss of several events together (group privacy): epsilon times their number, rho times its square.
+
+    Args:
+        loss: Privacy loss of one event.
+        events: Number of events.
+    """
     from dpcurves.privacy import PrivacyLoss
 
     return PrivacyLoss.pure(loss.epsilon * events) if loss.is_pure else PrivacyLoss.zcdp(loss.rho * events**2)
@@ -538,6 +563,9 @@ def _print_notes(readings: Iterable[StepReading], *, is_live: bool) -> Iterator[
 def _open_live_display(shown: OutputOptions) -> Any:
     """Return a live display of the terminal that is refreshed four times a second; a context without effect unless
     --live is set.
+
+    Args:
+        shown: Options of the output.
     """
     if not shown.live:
         return nullcontext()
@@ -593,7 +621,12 @@ def _render_step(reading: StepReading, error: float, note: str) -> Any:
 
 
 def _format_cell(line: dict[str, Any], name: str) -> str:
-    """Return a number as text, followed by its interval."""
+    """Return a field of a step's line as text, followed by its interval if it has one.
+
+    Args:
+        line: Fields of the line by name.
+        name: Name of the field.
+    """
     low, high = (f"{name}:{end}" if ":" in name else end for end in ENDS)
     is_number = name in ("count", "total") or f"{name}:low" in line
     return f"{line[name]:g} [{line[low]:g}, {line[high]:g}]" if is_number and low in line else str(line[name])
@@ -633,12 +666,12 @@ def _fill_example_options(
 
 
 def _fill_options(options: Group, defaults: Group, **needed: Any) -> Group:
-    """Return the options with the values that the synthetic day requires.
+    """Return options completed with the values that the example of a synthetic day needs.
 
     Args:
         options: Options as typed.
         defaults: Options of the same class with their default values.
-        needed: Values that the example requires, by name.
+        needed: Values that the example needs, by name.
 
     Raises:
         Misuse: another value was typed.

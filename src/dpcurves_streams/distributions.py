@@ -64,24 +64,24 @@ class TimeStepDistribution(OutputDistribution):
 
     @property
     def missing(self) -> None:
-        """None: tuples in undeclared states are not counted here."""
+        """None, because the distribution has no count of tuples in undeclared states."""
         return None
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of values of a step."""
+        """Number of released integers per step."""
 
     def blank_values(self) -> tuple[int, ...]:
-        """Return a zero for each value of a step."""
+        """Return zeros in the place of the released integers of a step, for planning."""
         return (0,) * self.size
 
     def to_json(self, values: Sequence[int], total: int | None) -> dict[str, Any]:
-        """Return a release of one step as plain objects, without a total: no number of records is public.
+        """Return the released integers of one step as a JSON object.
 
         Args:
             values: Released integers of the step.
-            total: Without effect.
+            total: Without effect: no number of records of a stream is public.
         """
         return OutputDistribution.to_json(self, values, None)
 
@@ -90,7 +90,7 @@ class Estimator(Protocol):
     """Interface of estimators of running totals, updated step by step."""
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the running totals after the released values of the next step, (keys,).
+        """Return the estimated running totals after the released values of the next step, (keys,).
 
         Args:
             values: Released values of the step, in the order of the distribution.
@@ -116,7 +116,9 @@ class PrefixDistribution(TimeStepDistribution):
 
     @abstractmethod
     def estimator(self) -> Estimator:
-        """Return the estimator of totals, starting at the first step."""
+        """Return a new estimator of the running totals (prefixes), which takes the released values from the first step
+        on.
+        """
 
     @abstractmethod
     def variance(self, time_step: int, window: int | None = None) -> float:
@@ -156,7 +158,7 @@ class GroupedCounts(TimeStepDistribution):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: a count and a decision per key."""
+        """Number of released integers per step: for each key a noisy count, and whether it joins its group of steps."""
         return 2 * self.keys
 
 
@@ -183,7 +185,7 @@ class HierarchyCounts(TimeStepDistribution):
 
     @property
     def leaves(self) -> list[bool]:
-        """Mask of the nodes without children, which are the states."""
+        """Mask of the nodes without children, (nodes,): the states, as opposed to aggregations of states."""
         parents = set(self.parents)
         return [number not in parents for number in range(len(self.parents))]
 
@@ -207,7 +209,12 @@ class NodeEstimates:
     __slots__ = ("_counted", "_depths", "_inner", "_own", "_parents", "_shared", "variances")
 
     def __init__(self, parents: Sequence[int], variances: FloatArray) -> None:
-        """Take the variances of the nodes' noise; infinite where a node is not counted."""
+        """Prepare least-squares estimates of the counts of all nodes of a tree from noisy counts of some of them.
+
+        Args:
+            parents: Index of the parent of each node, which comes before the node; negative for roots.
+            variances: Noise variance of each node's count, (nodes,); infinite where a node is not counted.
+        """
         self._parents = np.array(parents, dtype=np.int64)
         variances = np.maximum(variances, LEAST_VARIANCE)
         self._counted = np.isfinite(variances)
@@ -243,10 +250,11 @@ class NodeEstimates:
             self.variances[nodes] = remaining + self._shared[nodes] ** 2 * self.variances[parents_of]
 
     def estimate_nodes(self, values: FloatArray) -> FloatArray:
-        """Return the estimates, (nodes,), from the values of the counted nodes, in their order.
+        """Return least-squares estimates of the counts of all nodes, (nodes,), from the noisy counts of the counted
+        ones.
 
         Args:
-            values: Released counts, (counted nodes,).
+            values: Released counts, (counted nodes,), in the order of the nodes.
         """
         estimates = np.zeros(len(self._parents))
         child_sums = np.zeros(len(self._parents))
@@ -291,14 +299,19 @@ class PrunedCounts(TimeStepDistribution):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: a decision per aggregation and a count per node."""
+        """Number of released integers per step: for each aggregation whether it is divided, and a count for each
+        node.
+        """
         return self.groups + len(self.parents)
 
     def mark_reached(self, divided: BoolArray) -> BoolArray:
-        """Return a mask of the divided aggregations whose ancestors are all divided.
+        """Return which aggregations are divided and can be counted through: their ancestors are all divided too.
 
         Args:
-            divided: Whether each aggregation is divided into its parts; parents come first.
+            divided: Whether each aggregation is divided into its children, (aggregations,); parents come first.
+
+        Returns:
+            Mask, (aggregations,).
         """
         reached = divided.copy()
         for group, parent in enumerate(self.parents[: self.groups]):
@@ -306,7 +319,7 @@ class PrunedCounts(TimeStepDistribution):
         return reached
 
     def mark_frontier(self, divided: BoolArray) -> BoolArray:
-        """Mark the nodes that are counted, given the divided aggregations.
+        """Return which nodes of the pruned hierarchy have noisy counts: the undivided ones below divided ones.
 
         Args:
             divided: True for each aggregation whose children are counted in its place, (aggregations,).
@@ -320,10 +333,10 @@ class PrunedCounts(TimeStepDistribution):
         return frontier
 
     def sum_nodes(self, values: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-        """Return the counts of all nodes of the hierarchy, as sums of the counted nodes below them.
+        """Return the noisy counts of all nodes of the hierarchy, as sums of the counted nodes below them.
 
         Args:
-            values: Released values of a step: which groups are divided, then noisy counts.
+            values: Released values of a step: which aggregations are divided, then noisy counts.
 
         Returns:
             Counts and noise variances, (nodes,) each; 0 for pruned nodes.
@@ -363,15 +376,15 @@ class CountsAndUncountedTotals(TimeStepDistribution):
 
     @property
     def size(self) -> int:
-        """Number of values of a step: counts, totals by reason, and the total of users beyond the cap, if there
-        is one.
+        """Number of released values per step: counts, running totals of uncounted tuples by reason, and the total of
+        users beyond the cap, if there is one.
         """
         size_beyond_cap = 0 if self.users_beyond_cap is None else self.users_beyond_cap.size
         return self.size_of_counts + self.uncounted.size + size_beyond_cap
 
     @property
     def size_of_counts(self) -> int:
-        """Number of released counts per step, which precede the totals of uncounted tuples."""
+        """Number of released counts per step; in the released values the totals of uncounted tuples come after them."""
         size = self.counts.size
         return 0 if size is None else size
 
@@ -451,20 +464,29 @@ class BufferedPrefixes(PrefixDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released values per step: one per key."""
+        """Number of released integers per step: a weighted sum for each count (key)."""
         return self.keys
 
     @property
     def family(self) -> Family:
-        """The family of the noise of each value."""
+        """Family of the noise of each released value: Laplace or Gaussian."""
         return self.noise.family
 
     def run_of_step(self, time_step: int) -> WeightedSteps:
-        """Return the run that contains `time_step`: its weight and buffer inputs apply to the counts of that step."""
+        """Return the weights by which the counts of a step enter its own released value and the buffers.
+
+        Args:
+            time_step: Number of the step, from 1.
+
+        Returns:
+            The run of consecutive steps with equal weights that contains the step.
+        """
         return self.runs[bisect_left(_last_steps(self.runs), time_step)]
 
     def estimator(self) -> BufferedEstimator:
-        """Return the estimator of totals that inverts the weights, starting at the first step."""
+        """Return the estimator of running totals from the weighted sums that are released, starting at the first
+        step.
+        """
         return BufferedEstimator(self)
 
     def variance(self, time_step: int, window: int | None = None) -> float:
@@ -482,7 +504,7 @@ class BufferedPrefixes(PrefixDistribution):
         return float(change @ before @ change + inside.covariance[-1, -1]) * self.value_variance
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals of the first steps.
+        """Return the mean noise variance of the running totals after each of the first steps, in squared tuples.
 
         Args:
             time_steps: Number of steps, from 1 to the horizon.
@@ -494,12 +516,17 @@ class BufferedPrefixes(PrefixDistribution):
 
     @property
     def value_variance(self) -> float:
-        """Variance of one value, in squared tuples."""
+        """Noise variance of a released value (a weighted sum of counts), in squared tuples."""
         return self.noise.variance / 4.0**LATTICE_BITS
 
     def _covariance(self, time_step: int) -> FloatArray:
-        """Return the covariance of the errors of the buffers and of the total after step `time_step`, (buffers + 1,
-        buffers + 1). It is cached for whole runs.
+        """Return the covariance of the noise in the estimated buffers and in the running total after a step.
+
+        Args:
+            time_step: Number of the step, from 1.
+
+        Returns:
+            Matrix, (buffers + 1, buffers + 1), with the total last; cached for whole runs of steps with equal weights.
         """
         ends = _last_steps(self.runs)
         whole = bisect_right(ends, time_step)
@@ -511,7 +538,12 @@ class BufferedPrefixes(PrefixDistribution):
         return covariance
 
     def _moments(self, first: int, last: int) -> BufferedMoments:
-        """Return the moments of the steps after `first` up to `last`."""
+        """Return how the errors of the estimated buffers and totals change over consecutive steps.
+
+        Args:
+            first: Number of the step before the first of these steps.
+            last: Number of the last step.
+        """
         ends = _last_steps(self.runs)
         moments = BufferedMoments.of_no_step(len(self.decays))
         while first < last:
@@ -535,13 +567,13 @@ class BufferedPrefixes(PrefixDistribution):
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the distribution that `to_json` wrote.
+        """Return the distribution from the JSON object that `to_json` wrote.
 
         Args:
             stored: Fields of the JSON object.
 
         Raises:
-            InvalidArgument: its weights of steps are not positive, or do not cover its horizon.
+            InvalidArgument: weights of steps are not positive, or are not for all steps until the horizon.
         """
         decays = tuple(parse_exact_number(decay) for decay, _ in stored[cls.KEY])
         weights = tuple(int(weight) for _, weight in stored[cls.KEY])
@@ -570,7 +602,7 @@ class BufferedPrefixes(PrefixDistribution):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _last_steps(runs: tuple[WeightedSteps, ...]) -> list[int]:
-    """Return the number of the last time step of each run, increasing.
+    """Return the number of the last time step of each run of steps with equal weights, increasing.
 
     Args:
         runs: Runs of steps with equal weights, in order.
@@ -584,6 +616,11 @@ class BufferedEstimator:
     __slots__ = ("_buffers", "_decays", "_distribution", "_time_step", "_totals", "_weights")
 
     def __init__(self, distribution: BufferedPrefixes) -> None:
+        """Begin an estimator of running totals from the weighted sums of a buffered counter, before the first step.
+
+        Args:
+            distribution: Weights of the released sums, and their noise.
+        """
         self._distribution = distribution
         self._time_step = 0
         self._decays = np.array([float(decay) for decay in distribution.decays])
@@ -592,7 +629,7 @@ class BufferedEstimator:
         self._totals = np.zeros(distribution.keys)
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the totals after the values of the next step, (keys,).
+        """Return the estimated running totals after the released values of the next step, (keys,).
 
         Args:
             values: Released values of the step, (keys,).
@@ -607,13 +644,13 @@ class BufferedEstimator:
 
 
 def _buffer_inputs(run: WeightedSteps) -> FloatArray:
-    """Return the weights with which a count is added to the buffers: one for each, or one for all, (1,).
+    """Return the weights with which a count of this run of steps is added to the buffers.
 
     Args:
         run: Run of steps with equal weights.
 
     Returns:
-        Weights in units of ``2**-LATTICE_BITS``.
+        Weights in units of ``2**-LATTICE_BITS``: one for each buffer, or one for all, (1,).
     """
     return np.array(run.inputs or (run.weight,), dtype=np.float64)
 
@@ -641,7 +678,7 @@ class BufferedMoments(NamedTuple):
 
     @classmethod
     def of_no_step(cls, buffers: int) -> BufferedMoments:
-        """Return the moments before the first step: nothing is transformed, and there is no noise.
+        """Return the error moments of zero steps, the start of a combination: identity transition and no noise.
 
         Args:
             buffers: Number of buffers; matrices have one row more, for the total.
@@ -651,12 +688,12 @@ class BufferedMoments(NamedTuple):
 
     @classmethod
     def of_step(cls, decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps) -> BufferedMoments:
-        """Return the moments of one time step.
+        """Return the error moments of one time step: how it changes the errors of buffers and total, and adds noise.
 
         Args:
             decays: Factor by which each buffer decays in a step.
-            weights: Weight of each buffer.
-            run: Weight and inputs of the step.
+            weights: Weight of each buffer in a released value.
+            run: Weight of the step's count in its value, and in each buffer.
         """
         fading = np.append([float(decay) for decay in decays], 1.0)
         loads = fading * np.append(weights, 0) / 2.0**LATTICE_BITS
@@ -665,7 +702,11 @@ class BufferedMoments(NamedTuple):
         return cls(transition, np.outer(gains, gains), np.outer(transition[-1], transition[-1]), float(gains[-1] ** 2))
 
     def followed_by(self, later: BufferedMoments) -> BufferedMoments:
-        """Return the moments of these time steps followed by the steps of `later`."""
+        """Return the moments of the estimation errors over these time steps and the later ones together.
+
+        Args:
+            later: Moments of the steps that follow.
+        """
         return BufferedMoments(
             later.transition @ self.transition,
             later.transition @ self.covariance @ later.transition.T + later.covariance,
@@ -678,12 +719,15 @@ class BufferedMoments(NamedTuple):
 def _moments_of_runs(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], runs: tuple[WeightedSteps, ...]
 ) -> list[BufferedMoments]:
-    """Return the moments of the buffers after the first 0, 1, 2, ... runs of steps: one element more than runs.
+    """Return the error moments of the estimator of totals after each run of steps with equal weights, for variances.
 
     Args:
         decays: Decay of each buffer per step.
         weights: Weight of each buffer in a released value.
         runs: Runs of steps with one weight, in order.
+
+    Returns:
+        Moments after the first 0, 1, 2, ... runs: one element more than `runs`.
     """
     moments = [BufferedMoments.of_no_step(len(decays))]
     for run in runs:
@@ -695,11 +739,12 @@ def _moments_of_runs(
 def _pieces_of_run(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps, steps: int
 ) -> list[BufferedMoments]:
-    """Return the moments of pieces of 1, 2, 4, ... steps that add up to the given number of steps of a run.
+    """Return error moments of consecutive pieces of 1, 2, 4, ... steps, whose combination has the given number of
+    steps.
 
     Args:
         decays: Decay of each buffer in a step.
-        weights: Weight of each buffer.
+        weights: Weight of each buffer in a released value.
         run: The run, of steps with equal weights.
         steps: Number of steps.
     """
@@ -711,7 +756,7 @@ def _pieces_of_run(
 def _doubled_moments(
     decays: tuple[Fraction, ...], weights: tuple[int, ...], run: WeightedSteps
 ) -> list[BufferedMoments]:
-    """Return the moments of 1, 2, 4, ... steps of a run, up to its length.
+    """Return the error moments of 1, 2, 4, ... steps of a run, up to its length, by repeated doubling.
 
     Args:
         decays: Decay of each buffer per step.
@@ -752,12 +797,12 @@ class PIdentityPrefixes(PrefixDistribution):
 
     @property
     def strategy(self) -> PIdentityStrategy:
-        """The strategy for the horizon."""
+        """The p-Identity strategy (cells and weighted rows that are released) for the number of steps of the stream."""
         return cast("PIdentityStrategy", find_p_identity_strategy(self.time_steps))
 
     @property
     def size(self) -> int:
-        """Number of released values per step: one running total per key."""
+        """Number of released values per step: a running total for each key (counted state)."""
         return self.keys
 
     @property
@@ -766,7 +811,7 @@ class PIdentityPrefixes(PrefixDistribution):
         return self.noise.family
 
     def estimator(self) -> IdentityEstimator:
-        """Return the identity: released values are the totals."""
+        """Return an estimator of running totals that returns the released values, which are noisy totals already."""
         return IdentityEstimator()
 
     def variance(self, time_step: int, window: int | None = None) -> float:
@@ -787,13 +832,19 @@ class PIdentityPrefixes(PrefixDistribution):
         return sum(float(np.square(weights) @ variances) for weights, variances in groups) + 2 * ROUNDING_VARIANCE
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples."""
+        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples.
+
+        Args:
+            time_steps: Number of steps, from 1 to the horizon.
+        """
         return float(_p_identity_variances(self.time_steps, self.noise)[:time_steps].mean()) + ROUNDING_VARIANCE
 
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def _p_identity_variances(time_steps: int, noise: Noise) -> FloatArray:
-    """Return the variance of each prefix until the horizon, before rounding, (time_steps,).
+    """Return the noise variance of the running total after each step under the p-Identity strategy, (time_steps,).
+
+    Rounding of the released totals is not included.
 
     Args:
         time_steps: Horizon: the number of time steps.
@@ -804,7 +855,7 @@ def _p_identity_variances(time_steps: int, noise: Noise) -> FloatArray:
 
 @lru_cache(maxsize=16)  # a pure function of public facts
 def _p_identity_noise_variances(time_steps: int, noise: Noise) -> tuple[FloatArray, FloatArray]:
-    """Return the variances of the noises of all cells, and of all rows.
+    """Return the variances of the noises of all cells and of all weighted rows of the p-Identity strategy.
 
     Args:
         time_steps: Horizon: the number of time steps.
@@ -855,22 +906,22 @@ class PrefixTree:
 
     @cached_property
     def radices(self) -> tuple[int, ...]:
-        """Number of children of a node of each level except the last."""
+        """Number of children of a node on each level except the last (the branching factors)."""
         return tuple(width // next_width for width, next_width in zip(self.widths, self.widths[1:], strict=False))
 
     @cached_property
     def block_denominator(self) -> int:
-        """Denominator of the noise of the whole block: `WEIGHT_PARTS` to the power of the number of levels of inner
-        nodes.
+        """Common denominator of the noise of the whole block in exact arithmetic: `WEIGHT_PARTS` to the power of the
+        number of levels of inner nodes.
         """
         return prod(WEIGHT_PARTS for _ in self.radices)
 
     @cached_property
     def weights(self) -> tuple[int, ...]:
-        """Nearly optimal weight of a node's own noisy count in its estimate, on each level with children, in units of
-        ``1 / WEIGHT_PARTS``.
+        """Weight of the node's own noisy count in its bottom-up estimate (the rest is for its children), on each level
+        with children, in units of ``1 / WEIGHT_PARTS``.
 
-        Computed in exact fractions.
+        Nearly optimal for least squares, and computed in exact fractions.
         """
         chosen: list[int] = []
         below = self._relative_variance(-1)
@@ -885,7 +936,7 @@ class PrefixTree:
 
     @cached_property
     def node_variances(self) -> tuple[float, ...]:
-        """Variance of a node's bottom-up estimate, on each level."""
+        """Noise variance of a node's bottom-up estimate, which combines the noisy counts below it, on each level."""
         below = [self.noises[-1].variance]
         for level in range(len(self.radices) - 1, -1, -1):
             weight = self.weights[level] / WEIGHT_PARTS
@@ -895,7 +946,7 @@ class PrefixTree:
         return tuple(below)
 
     def variance(self, weights: FloatArray) -> float:
-        """Return the variance of a weighted sum of all steps of the block.
+        """Return the noise variance of a weighted sum of the counts of all steps of the block.
 
         The estimate is a sum of the block's estimate times the mean weight and, for each node, contrasts of its
         children. These are uncorrelated with the children's sum, hence with the levels above and below, and with each
@@ -911,7 +962,12 @@ class PrefixTree:
         return total
 
     def window_variance(self, first: int, last: int) -> float:
-        """Return the variance of the sum of the steps from index `first` (from 0) up to but excluding `last`."""
+        """Return the noise variance of the sum of consecutive steps of the block.
+
+        Args:
+            first: Index of the first step, from 0.
+            last: Index after the last step.
+        """
         if first == 0:
             return float(self.prefix_variances[last - 1])
         counted = np.zeros(self.widths[0])
@@ -920,7 +976,7 @@ class PrefixTree:
 
     @cached_property
     def prefix_variances(self) -> FloatArray:
-        """Variances of the sums of the first 1, 2, ... steps of the block; `variance` in closed form; read-only."""
+        """Noise variances of the sums of the first 1, 2, ... steps of the block, (steps,); read-only."""
         time_steps = np.arange(1, self.widths[0] + 1)
         variances = self.node_variances[0] * (time_steps / self.widths[0]) ** 2
         for level, radix in enumerate(self.radices):
@@ -932,7 +988,11 @@ class PrefixTree:
         return variances
 
     def _relative_variance(self, level: int) -> Fraction:
-        """Return the exact variance of a node's noise on one level, up to a factor that all levels share."""
+        """Return the noise variance of a node on one level as an exact fraction, up to a factor that all levels share.
+
+        Args:
+            level: Index of the level; -1: the lowest.
+        """
         noise = self.noises[level]
         return noise.parameter**2 if noise.family is Family.LAPLACE else noise.parameter
 
@@ -974,7 +1034,7 @@ class IdentityEstimator:
     __slots__ = ()
 
     def estimate_next(self, values: FloatArray) -> FloatArray:
-        """Return the released values of the step as they are, (keys,).
+        """Return the released values unchanged as estimates, because they are unbiased already, (keys,).
 
         Args:
             values: Released values of the step, (keys,).
@@ -999,7 +1059,7 @@ class TreeCounts(PrefixDistribution):
 
     @property
     def size(self) -> int:
-        """Number of released values per step: one running total per key."""
+        """Number of released values per step: a running total for each key (counted state)."""
         return self.keys
 
     @property
@@ -1009,7 +1069,7 @@ class TreeCounts(PrefixDistribution):
 
     @property
     def block_denominator(self) -> int:
-        """Denominator of the noise of whole blocks in all epochs: the deepest tree's, a multiple of all others."""
+        """Common denominator of the noise of whole blocks of all epochs, so that exact noises can be added."""
         return max(epoch.tree.block_denominator for epoch in self.epochs)
 
     def block(self, time_step: int) -> Block:
@@ -1048,11 +1108,11 @@ class TreeCounts(PrefixDistribution):
         return total
 
     def _count_whole_blocks(self, position: int, time_step: int) -> int:
-        """Return the number of whole blocks of one epoch between the end of a block and a step.
+        """Return the number of whole blocks, within one epoch, from the end of a block up to a step.
 
         Args:
-            position: Step at which a block ends.
-            time_step: Later step.
+            position: Number of the step at which the block ends.
+            time_step: Number of a later step.
         """
         start = 0
         for epoch in self.epochs[:-1]:
@@ -1062,11 +1122,16 @@ class TreeCounts(PrefixDistribution):
         return (time_step - position) // self.epochs[-1].tree.widths[0]
 
     def estimator(self) -> IdentityEstimator:
-        """Return the identity: released values are the totals."""
+        """Return an estimator of running totals that returns the released values, which are noisy totals already."""
         return IdentityEstimator()
 
     def mean_variance(self, time_steps: int) -> float:
-        """Return the mean variance of the totals after each of the first `time_steps` steps, in squared tuples."""
+        """Return the mean noise variance of the running totals after each of the first `time_steps` steps, in squared
+        tuples.
+
+        Args:
+            time_steps: Number of steps, from 1.
+        """
         position = 0
         carried = 0.0
         total = 0.0
@@ -1086,9 +1151,10 @@ class TreeCounts(PrefixDistribution):
 
 
 def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
-    """Return the noises of a block's prefixes, and the noise of the whole block. SECRET if the noises are.
+    """Return the exact noises of the sums of a block's first 1, 2, ... steps, and of the whole block. SECRET if the
+    noises are.
 
-    The result is linear in the noises and exact.
+    The result is linear in the noises of the nodes.
 
     Args:
         tree: Tree of the block.
@@ -1122,18 +1188,17 @@ def prefix_noise(tree: PrefixTree, noises: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def prefix_denominator(tree: PrefixTree) -> int:
-    """Return the common denominator of the integer multiples of noise in `prefix_noise` under this tree."""
+    """Return the common denominator of the exact noises of prefixes that `prefix_noise` returns as integers.
+
+    Args:
+        tree: Tree of noise over a block of steps.
+    """
     return int(WEIGHT_PARTS ** len(tree.radices)) * prod(tree.radices)
 
 
 class RunningTotalEstimator:
     """An unbiased estimator of the number of counted tuples so far, from released counts under any distribution of
     streams.
-
-    Args:
-        distribution: Distribution of the counts.
-        states: Number of states of a step, without aggregations.
-        longest_span: Longest span, in steps, whose variance is asked for.
     """
 
     __slots__ = (
@@ -1149,6 +1214,13 @@ class RunningTotalEstimator:
     )
 
     def __init__(self, distribution: OutputDistribution, states: int, longest_span: int = 64) -> None:
+        """Begin an estimator of the number of counted tuples up to each step, from released counts.
+
+        Args:
+            distribution: Distribution of the counts.
+            states: Number of states of a step, without aggregations.
+            longest_span: Longest span, in steps, whose variance is asked for.
+        """
         self._distribution = distribution
         self._states = states
         self.time_step = 0
@@ -1163,13 +1235,10 @@ class RunningTotalEstimator:
         self._variances = [0.0]  # of the noise of all time steps so far, after each time step that may still be needed
 
     def estimate_next(self, values: Sequence[int]) -> float:
-        """Return the number after the integers of the next step.
+        """Return the estimated number of counted tuples up to the next step, over all keys, from its released integers.
 
         Args:
             values: Released integers of the step, in the order of the distribution.
-
-        Returns:
-            Number of tuples up to this step, over all keys.
         """
         self.time_step += 1
         if self._estimator is not None:
@@ -1192,13 +1261,13 @@ class RunningTotalEstimator:
         return self._variances[-1] - (0.0 if width is None else self._variances[-1 - width])
 
     def defer_variance(self, width: int | None) -> Callable[[], float]:
-        """Return a function that computes `variance` after this step, also when later steps were estimated.
+        """Return a function that computes the noise variance after this step when it is needed, even after later steps.
 
         Args:
             width: Width of a window in steps; None: the running total.
 
         Returns:
-            Function without arguments that returns the noise variance.
+            Function without arguments that returns the noise variance, as `variance` does now.
         """
         if isinstance(self._distribution, PrefixDistribution):
             distribution = self._distribution

@@ -74,7 +74,7 @@ class Forest:
 
     @classmethod
     def from_sets(cls, sets: Mapping[str, Iterable[str]]) -> Self:
-        """Return the forest of some aggregations.
+        """Return the hierarchy of states that named, nested or disjoint sets of states form.
 
         Args:
             sets: For each aggregation, the names of the states in it, by the aggregation's name. States are numbered in
@@ -91,7 +91,8 @@ class Forest:
 
     @classmethod
     def from_json(cls, stored: Any) -> Self:
-        """Parse nested JSON objects: each name maps to a list of its states, or to an object of the aggregations in it.
+        """Return the hierarchy of states in nested JSON objects: each name maps to a list of its states, or to an
+        object of the aggregations in it.
 
         Args:
             stored: The outermost object, as ``json.loads`` returns it; at most 64 levels.
@@ -133,11 +134,11 @@ class Forest:
 
     @property
     def levels(self) -> int:
-        """Largest number of nodes on a path from the top to a state, including the state."""
+        """Number of levels of the hierarchy: the most nodes on a path from the top to a state, the state included."""
         return max(self.depths) + 1
 
     def count_nodes(self, state_counts: Sequence[int]) -> list[int]:
-        """Add up the counts of states along the forest.
+        """Return the counts of all aggregations and states, from the counts of the states.
 
         Args:
             state_counts: Count of each state, in the order of `states`.
@@ -219,7 +220,7 @@ class TimeStepQuery(Query):
 
     @property
     def keys(self) -> int:
-        """Number of counts of a time step, one for each combination of states of the axes."""
+        """Number of counts (keys) of a time step, one for each combination of states of the axes."""
         return self.rows * self.cells
 
 
@@ -293,7 +294,7 @@ class HierarchyQuery(TimeStepQuery):
 
     @classmethod
     def from_forest(cls, column: str, forest: Forest, time_steps: int | None = None) -> HierarchyQuery:
-        """Return the query of a forest whose states are the values of a column.
+        """Return the query that counts the values of a column and their aggregations at each time step.
 
         Args:
             column: Name of the column.
@@ -352,7 +353,7 @@ TUPLE_REASONS = tuple(reason for reason in UncountedReason if reason is not Unco
 
 
 def released_reasons(is_capped: bool) -> tuple[UncountedReason, ...]:
-    """Return the reasons for not counting a tuple whose numbers a stream releases, in order.
+    """Return the reasons for not counting a tuple, of those whose running totals a stream releases, in order.
 
     Args:
         is_capped: Whether the used tuples of a user in a step are capped. Then `BEYOND_CAP` is released too, as the
@@ -382,7 +383,11 @@ def uncounted_query(reasons: tuple[UncountedReason, ...], time_steps: int | None
 
 
 def require_states(axes: tuple[Axis | Categories, ...], forest: Forest) -> None:
-    """Require that a query has exactly one axis, whose categories are the states of a forest in its order.
+    """Check that a query has exactly one axis, whose categories are the states of a hierarchy in its order.
+
+    Args:
+        axes: Axes of the query.
+        forest: The hierarchy of states.
 
     Raises:
         ValueError: The axes are others.

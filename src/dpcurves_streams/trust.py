@@ -75,7 +75,7 @@ class CentralStream:
         return replace(plan, made_by=f"one curator: {plan.made_by}")
 
     def open_stream(self, plan: Plan, standing: StreamState | None) -> StreamMechanismState:
-        """Return the state of the stream from which the next step continues.
+        """Return the mechanism's state from which the next step of the stream continues.
 
         Args:
             plan: Plan of the stream.
@@ -96,7 +96,8 @@ class CentralStream:
         return StreamMechanismState(state)
 
     def require_next(self, stream_state: StreamMechanismState, time_step: int) -> None:
-        """Require that a window is the next one to release: its counts would otherwise appear under another step.
+        """Check that a window of exact counts is the next one to release, since its counts would else appear under
+        another step.
 
         Args:
             stream_state: State after the last released step.

@@ -33,8 +33,12 @@ if TYPE_CHECKING:
 
 
 def survival_question(**said: Any) -> Any:
-    """Return the survival question for the parsed options `said`: weighted if a weight column is named, with an
-    automatic range if there is no grid."""
+    """Return the survival question that the parsed command-line options ask for: weighted if a weight column is named,
+    with an automatic range if there is no grid.
+
+    Args:
+        said: Values of the options by name.
+    """
     from . import AutoRangeSurvivalQuestion, SurvivalQuestion
 
     if (found := build_weighted_question("WeightedSurvivalQuestion", said)) is not None:
@@ -66,7 +70,11 @@ class SurvivalView(ResultView):
 
     def tables(self, curve: Survival) -> list[ViewTable]:
         """Return one table: time, share without an event with its band, and the number at risk with its interval; the
-        median as headline."""
+        median as headline.
+
+        Args:
+            curve: The released curve.
+        """
         (table,) = super().tables(curve)
         median = _describe_median(curve, self.settings.level)
         return [table._replace(headline="\n".join(filter(None, [median, table.headline])))]
@@ -83,8 +91,14 @@ class GroupedSurvivalView(ResultView):
     HIDDEN = SurvivalView.HIDDEN
 
     def tables(self, curves: ByCategory[Survival]) -> list[ViewTable]:
-        """Return a table with a row for each category, released number of records and median survival time with its
-        intervals, below the log-rank test; then the curve of each of up to six categories."""
+        """Return the tables that the command prints for survival curves by category.
+
+        The first has a row for each category, with the released number of records and the median with its intervals,
+        and the log-rank test above it; then follows the curve of each of up to six categories.
+
+        Args:
+            curves: Released curves by category.
+        """
         table = curves.describe_groups(level=self.settings.level, population=self.settings.population)
         if table is None:
             return []
@@ -99,7 +113,12 @@ class GroupedSurvivalView(ResultView):
 
 
 def _describe_median(curve: Survival, level: float) -> str:
-    """Return one line: the median survival time of a curve, and its confidence interval for these records."""
+    """Return one line: the median survival time of a curve, and its confidence interval for these records.
+
+    Args:
+        curve: The released curve.
+        level: Confidence level of the interval, between 0 and 1.
+    """
     from dpcurves.display import RECORDS, describe_interval, format_interval
 
     ends = format_interval(*curve.median_interval(level))
@@ -167,6 +186,11 @@ class TimeReadingOptions(options.ReadingOptions):
     def parse_times(self, shown: str, grid: Grid | None, since: str | None = None) -> Mapping[str, Any]:
         """Return the parsed times `until`, `times` and `since` of these options, as arguments of `SurvivalNumbers`.
 
+        Args:
+            shown: Word of --show, which says whether statistics are printed.
+            grid: Grid of times; None: not known before the release.
+            since: Time of --since as typed; None: not typed.
+
         Raises:
             Misuse: a time is not a number or lies beyond a known grid, times are given but statistics are not `shown`,
                 or statistics are shown without times or without a grid.
@@ -208,6 +232,10 @@ class SurvivalReadingOptions(TimeReadingOptions):
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
         """Return `view`, or a `SurvivalReadingView` of the result that --show, --weights and --theme request.
 
+        Args:
+            view: View of the curve itself.
+            question: The question.
+
         Raises:
             Misuse: a word of --show or --theme is unknown, or the weights are not two numbers of at least 0.
         """
@@ -227,7 +255,12 @@ class CompetingRisksReadingOptions(TimeReadingOptions):
     """Options for results from competing risks at no further cost."""
 
     def adapt_view(self, view: ResultView, question: Any) -> ResultView:
-        """Return `view` for incidences, or a `SurvivalReadingView` for the statistics at times of --show numbers."""
+        """Return `view` for incidences, or a `SurvivalReadingView` for the statistics at times of --show numbers.
+
+        Args:
+            view: View of the incidences.
+            question: The question.
+        """
         show = options.parse_choice("show", self.show, {word: word for word in ("incidence", "numbers")})
         times = self.parse_times(show, question.grid)
         return view if show == "incidence" else SurvivalReadingView(view.settings, show=show, arguments=times)
@@ -264,8 +297,13 @@ class SurvivalReadingView(ResultView):
     theme: str = "light"
 
     def tables(self, curves: Any) -> list[ViewTable]:
-        """Return one table for each category: the columns of the result with intervals; the test of groups is
-        above the first."""
+        """Return the table of the statistic that --show requests for each category, with intervals.
+
+        The log-rank test of the categories is a line above the first table, if tests were requested.
+
+        Args:
+            curves: Released curve, or curves by category.
+        """
         tested = hasattr(curves, "label_columns") and self.weights is not None
         test_lines = describe_log_rank_test(curves, self.settings, self.weights or (0.0, 0.0)) if tested else ""
         result = self.compute_reading(curves)
@@ -278,7 +316,11 @@ class SurvivalReadingView(ResultView):
         ]
 
     def draw(self, curves: Any) -> Axes:
-        """Return the axes of the plot of the result, or of the figure in journal style, drawn without a display."""
+        """Return the axes of the plot of the result, or of the figure in journal style, drawn without a display.
+
+        Args:
+            curves: Released curve, or curves by category.
+        """
         from dpcurves.display import headless_axes
 
         level: dict[str, Any] = {"level": self.settings.level, "population": self.settings.population}
@@ -293,7 +335,11 @@ class SurvivalReadingView(ResultView):
 
     def compute_reading(self, curves: Any) -> Any:
         """Return the object that --show requests, computed from released curves: `SurvivalNumbers`, cumulative
-        hazards (one for each category), or the curves themselves."""
+        hazards (one for each category), or the curves themselves.
+
+        Args:
+            curves: Released curve, or curves by category.
+        """
         from dpcurves.curves import ByCategory
 
         from . import CumulativeHazard, SurvivalNumbers
@@ -320,7 +366,11 @@ class CauseColumns(options.QuestionOptions):
     measured_in: str = options.option("UNIT", "The unit of measurement, for the picture.", "")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of the question as the base class does, with `causes` parsed into a tuple of labels."""
+        """Return the fields of the question as the base class does, with `causes` parsed into a tuple of labels.
+
+        Args:
+            defaults: Default values of the question's fields.
+        """
         return {**super().question_fields(defaults), "causes": options.parse_labels("causes", self.causes)}
 
 
@@ -338,8 +388,10 @@ class EntryColumns(EventColumns):
 class ExaminationColumns(options.QuestionOptions):
     """Options for the columns of both examinations between which an event lies."""
 
-    last: str = options.option("NAME", "A column of times: the last look without the event.")
-    first: str = options.option("NAME", "A column of times: the first look with the event; empty or inf: not yet seen.")
+    last: str = options.option("NAME", "A column of times: the last examination without the event.")
+    first: str = options.option(
+        "NAME", "A column of times: the first examination with the event; empty or inf: not yet seen."
+    )
     measured_in: str = options.option("UNIT", "The unit of measurement, for the picture.", "")
     missing_times: str = options.option(
         "open|excluded",
@@ -381,7 +433,11 @@ class GroupedView(ResultView):
     """View of the results of several categories; each category has the tables of a single result."""
 
     def tables(self, curves: Any) -> list[ViewTable]:
-        """Return the tables of all categories, with the category in each headline."""
+        """Return the tables of all categories, with the category in each headline.
+
+        Args:
+            curves: Released curves by category.
+        """
         tables = []
         for name, curve in curves.items():
             category = curves.format_category(name)
@@ -401,7 +457,11 @@ class GroupedIncidenceView(IncidenceView):
     """View of the competing risks of several categories, below Gray's test of each cause."""
 
     def tables(self, groups: Any) -> list[ViewTable]:
-        """Return the table of each category, with the category in its headline."""
+        """Return the table of each category, with the category in its headline.
+
+        Args:
+            groups: Released incidences by category.
+        """
         lines = describe_gray_tests(groups, self.settings)  # once, above the first category
         tables = []
         for name, risks in groups.items():
@@ -414,7 +474,12 @@ class GroupedIncidenceView(IncidenceView):
 
 def describe_gray_tests(groups: ByCategory[CompetingRisks], settings: IntervalSettings) -> str:
     """Return Gray's test of each cause as lines; empty unless one column has groups, and intervals are for the
-    population."""
+    population.
+
+    Args:
+        groups: Released incidences by category.
+        settings: Settings of the intervals, with the scopes that were asked for.
+    """
     if len(groups.columns) != 1 or len(groups) < 2 or not covers_population(groups, settings):
         return ""
     from .incidence_tests import gray_test
@@ -432,7 +497,12 @@ class SurvivalModelView(ResultView):
     """View of a survival model: area, Brier score and C-index with intervals, and observed shares by group."""
 
     def tables(self, model: SurvivalModel) -> list[ViewTable]:
-        """Return the table of groups, below the statistics."""
+        """Return one table with a row for each group of similar scores; area, Brier score and C-index are lines above
+        it.
+
+        Args:
+            model: The released result.
+        """
         from dpcurves.display import format_interval, format_number
 
         lines = []

@@ -157,10 +157,11 @@ def censor_times(places: Places) -> Callable[[Generator, int], tuple[FloatArray,
     Half of the records have an independent censoring time. It is observed if it comes before the event.
 
     Args:
-        places: Sampler of event times, as fractions of the grid: a function of a random generator and a number.
+        places: Sampler of event times as fractions of the grid: a function of a random generator and a number of
+            records.
 
     Returns:
-        A function of a random generator and a number of records.
+        A function of a random generator and a number of records, which returns times and indicators, (records,) each.
     """
 
     def sample_times(draw: Generator, size: int) -> tuple[FloatArray, Bits]:

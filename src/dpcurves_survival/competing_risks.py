@@ -69,14 +69,13 @@ ANY = "all causes together"
 
 
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
-    """Return a risk table with one row of events for each cause, from counts by cell that include values outside the
-    grid, each (..., cells + 2). If `tied`, events of a cell precede its censoring, so the fewest at risk equal the
-    number at risk.
+    """Return events of each cause and numbers at risk in each cell, from counts that include values outside the grid.
 
     Args:
         censored: Counts of censored records, (..., cells + 2).
-        events: Counts of events of each cause, in the order of the causes.
-        tied: Whether all times of a cell are equal, as at declared values.
+        events: Counts of events of each cause, (..., cells + 2) each, in the order of the causes.
+        tied: Whether all times of a cell are equal, as at declared values. Events then precede censoring, so the fewest
+            at risk equal the number at risk.
     """
     whole = count_at_risk(np.sum(events, axis=0), censored)
     inside = [count_censored_inside(event) for event in events]
@@ -135,11 +134,11 @@ class CompetingRisks(IntervalResult):
         label: str,
         privacy: PrivacyStatement,
     ) -> CompetingRisks:
-        """Return the result for counts of censored records and of events of each cause; each count is a row of cells,
-        with times outside.
+        """Return the result computed from released counts of censored records and of events of each cause.
 
         Args:
-            evidence: Releases of the counts, with times outside the grid separate.
+            evidence: Released counts by cell of time, with times outside the grid separate: of the censored, then of
+                each cause.
             causes: Public values of the event column, one for each cause.
             grid: The grid of times whose cells were counted.
             label: What the times are, as on the axis of a picture.
@@ -526,6 +525,9 @@ class CompetingRisks(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> CompetingRisks:
         """Return the result from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document of the result.
+
         Raises:
             InvalidArgument: there is not one row of counts for the censored and one for each cause.
         """
@@ -565,7 +567,9 @@ class CompetingRisks(IntervalResult):
         return columns
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of the number of records and of the final share of each cause.
+        """Return the title and the number format of each of the result's key numbers, for tables that compare groups.
+
+        Key numbers are the number of records and the final share of each cause.
 
         Returns:
             Title and format by name of the key number.
@@ -590,11 +594,13 @@ class CompetingRisks(IntervalResult):
 
 
 def split_curves_by_cause(hazards: HazardPosterior, cause_fractions: FloatArray, event_times: FloatArray) -> Curves:
-    """Return the curves of total hazards, divided between causes in each cell, (causes, cells).
+    """Return survival, incidences and cumulative hazards of each cause, from hazards of all causes together.
+
+    In each cell the total hazard is divided between the causes.
 
     Args:
         hazards: Weighted draws of the total hazard in each cell.
-        cause_fractions: Fraction of each cause in the events of a cell.
+        cause_fractions: Fraction of each cause in the events of a cell, (causes, cells).
         event_times: Event time of each cell, (cells,).
     """
     survival = np.cumprod(1 - hazards.hazard, axis=1)

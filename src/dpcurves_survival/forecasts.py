@@ -106,6 +106,9 @@ def _trace_curve(curve: Survival) -> rehearsals.Traced:
     """Return edges, survival and the band's lower and upper limits of a curve, for a plot of the forecast.
 
     The curve is extrapolated past the end of follow-up; all arrays have the shape (cells + 1,).
+
+    Args:
+        curve: The released curve.
     """
     return (curve.x, curve.extrapolated_survival, *curve.band(LEVEL))
 
@@ -159,11 +162,11 @@ def count_cells(records: Columns, *sides: tuple[str, Grid | Categories]) -> Floa
 
     Args:
         records: Synthetic records by column.
-        sides: For each axis, the name of the column and its categories or grid. Numbers outside a grid are counted in
-            the first and the last place of its axis.
+        sides: For each axis, the name of the column and its categories or grid. Numbers below or above a grid are
+            counted in an additional first or last cell.
 
     Returns:
-        Counts, with one axis for each of `sides`; a grid has two more places than cells.
+        Counts, with one axis for each of `sides`; an axis of a grid has two more cells than the grid.
     """
     places = []
     shape = []

@@ -278,7 +278,8 @@ def _cells_until(curve: Survival, until: float | None) -> BoolArray:
 
 
 def _quadratic_forms(excess: FloatArray, covariance: FloatArray, contrasts: FloatArray, least: float) -> FloatArray:
-    """Return the test statistics ``(C z)' (C V C')**-1 (C z)``, shape (...).
+    """Return the test statistics of the hypothesis that contrasts of the scores are 0: ``(C z)' (C V C')**-1 (C z)``,
+    shape (...).
 
     Args:
         excess: Scores z of the groups, shape (..., groups).

@@ -122,8 +122,8 @@ class ScoreErrors(NamedTuple):
 
     @property
     def departure_scores(self) -> FloatArray:
-        """Change of the block scores if the log ratio departs from a constant, in a linear and a quadratic shape, (2,
-        blocks).
+        """Change of each block's score if the true log hazard ratio is not constant over time (hazards are not
+        proportional): one row for a linear and one for a quadratic trend, (2, blocks).
         """
         whole = max(float(self.information.sum()), TUNING.least_event_variance)
         position = (np.cumsum(self.information) - self.information / 2) / whole
@@ -133,7 +133,10 @@ class ScoreErrors(NamedTuple):
 
     @property
     def weights(self) -> FloatArray:
-        """Weights of the scores for the best linear predictor of the sum of true scores, (blocks,)."""
+        """Weights that downweight noisy block scores when the scores are added up, at least 0, (blocks,).
+
+        They are the coefficients of the best linear predictor of the total score without noise from the noisy scores.
+        """
         true = np.diag(self.sampling_variances) + self.departure_scores.T @ self.departure_scores
         noise = np.atleast_2d(np.cov(self.noise, rowvar=False))
         smallest = TUNING.least_event_variance * max(float(self.sampling_variances.max(initial=0.0)), 1.0)
@@ -141,14 +144,13 @@ class ScoreErrors(NamedTuple):
         return np.asarray(np.maximum(np.linalg.solve(seen, true.sum(axis=1) + smallest), 0.0))
 
     def simulate_score(self, weights: FloatArray, *, population: bool) -> FloatArray:
-        """Return draws of the weighted score at the ratio of the population, or at the ratio of these records,
+        """Return simulated values of the weighted score at the true hazard ratio, with noise and sampling errors,
         (draws,).
-
-        At the ratio of these records their true scores add up to 0.
 
         Args:
             weights: Weight of each block score, (blocks,).
-            population: Whether draws are at the ratio of the population, not at the ratio of these records.
+            population: True: the true ratio is the ratio of the population. False: the ratio of these records, at which
+                their scores without noise add up to 0.
         """
         mean = float(weights @ self.information) / max(float(self.information.sum()), TUNING.least_event_variance)
         sampled = weights if population else weights - mean
@@ -156,7 +158,9 @@ class ScoreErrors(NamedTuple):
         return np.asarray(self.simulate_score_noise(weights) + self.normal_draws @ moved)
 
     def simulate_score_noise(self, weights: FloatArray) -> FloatArray:
-        """Return draws of the weighted score of records whose true scores equal the expected scores, (draws,).
+        """Return simulated values of the weighted score with errors from noise alone, (draws,).
+
+        The scores without noise are taken to equal their expectations.
 
         Args:
             weights: Weight of each block score, (blocks,).
@@ -201,10 +205,10 @@ class ScoredRiskTables:
         has_only_exits: bool,
         tuning: Tuning = TUNING,
     ) -> ScoredRiskTables:
-        """Return the comparison of released tables of one cause, with their simulated noise.
+        """Return released risk tables of two groups, with their simulated noise, prepared to estimate the hazard ratio.
 
         Args:
-            tables: Released risk table of each group.
+            tables: Released risk table of each group, for one cause.
             noises: Simulated noise of each table.
             generator: Random numbers of the sampling errors.
             tied: If True, all times of a cell are equal.
@@ -222,7 +226,8 @@ class ScoredRiskTables:
         return cls(events, records, fewest, noise_of_events, noise_of_records, tied, has_only_exits, normal, tuning)
 
     def _smooth_at_risk(self, records: FloatArray) -> FloatArray:
-        """Return plausible numbers at risk: positive within the noise, and nonincreasing if there are no entries.
+        """Return noisy numbers at risk made possible: raised to at least `_min_at_risk`, and nonincreasing if nobody
+        enters.
 
         Args:
             records: Noisy numbers at risk, (2, cells) or (2, draws, cells).
@@ -238,18 +243,23 @@ class ScoredRiskTables:
 
     @cached_property
     def _min_at_risk(self) -> FloatArray:
-        """Lower bound of plausible numbers at risk, (2, cells): the noise standard deviation, but at most
-        `least_at_risk`."""
+        """Smallest number at risk that the estimate may take in each cell, so that nothing is divided by 0, (2, cells):
+        the standard deviation of its noise, but at most `least_at_risk`.
+        """
         return np.asarray(np.minimum(self.noise_of_records.std(axis=1), self.tuning.least_at_risk))
 
     @cached_property
     def at_risk(self) -> FloatArray:
-        """Plausible numbers at risk, (2, cells)."""
+        """Estimated numbers at risk of both groups, (2, cells): positive, and nonincreasing if records only leave."""
         return self._smooth_at_risk(self.records)
 
     @cached_property
     def _noisy_at_risk(self) -> FloatArray:
-        """Plausible numbers at risk after noise is added a second time, (2, draws, cells)."""
+        """Numbers at risk with fresh simulated noise, as other releases of these records would show them, (2, draws,
+        cells).
+
+        Row 0 is the first group.
+        """
         return self._smooth_at_risk(self.at_risk[:, None] + self.noise_of_records)
 
     @cached_property
@@ -263,11 +273,19 @@ class ScoredRiskTables:
         return np.unique(np.append(0, np.minimum(ends + 1, cells - 1)))
 
     def _sum_blocks(self, cells: FloatArray) -> FloatArray:
-        """Return the sum over the cells of each block, along the last axis: (..., cells) to (..., blocks)."""
+        """Return the sum over the cells of each block, along the last axis: (..., cells) to (..., blocks).
+
+        Args:
+            cells: Number of each cell, (..., cells).
+        """
         return np.asarray(np.add.reduceat(cells, self.block_starts, axis=-1))
 
     def _repeat_over_cells(self, blocks: FloatArray) -> FloatArray:
-        """Return the value of each block for each of its cells, along the last axis: (..., blocks) to (..., cells)."""
+        """Return the value of each block for each of its cells, along the last axis: (..., blocks) to (..., cells).
+
+        Args:
+            blocks: Value of each block, (..., blocks).
+        """
         return np.asarray(np.repeat(blocks, np.diff(np.append(self.block_starts, self.records.shape[1])), axis=-1))
 
     @cached_property
@@ -330,7 +348,8 @@ class ScoredRiskTables:
         return self._sum_blocks(events[0] - events.sum(axis=0) * first_group_fraction(log_ratio, at_risk))
 
     def simulate_errors(self, log_ratio: float, expected: FloatArray | None = None) -> ScoreErrors:
-        """Return the errors of the block scores by noise, by sampling, and by a ratio that changes over time.
+        """Return simulated errors of the score of each block of cells: by noise, by sampling, and by a ratio that
+        changes over time.
 
         Args:
             log_ratio: Assumed true log ratio.
@@ -350,8 +369,11 @@ class ScoredRiskTables:
 
     @cached_property
     def block_weights(self) -> FloatArray:
-        """Weights of the block scores, (blocks,): recomputed `rounds` times at the ratio that they give, starting
-        from a ratio of 1."""
+        """Weights of the block scores in their sum, (blocks,): small for noisy blocks (see `ScoreErrors.weights`).
+
+        They are computed at a hazard ratio of 1, then `rounds` times again at the ratio estimated with the last
+        weights.
+        """
         log_ratio = 0.0
         weights = np.ones(len(self.block_starts))
         for _ in range(self.tuning.rounds):
@@ -387,8 +409,9 @@ class ScoredRiskTables:
 
     @cached_property
     def log_ratio(self) -> float:
-        """The estimate: the ratio at which the weighted score equals the median of its noise; infinite if there is
-        none."""
+        """Estimated log hazard ratio: where the weighted score equals the median of its noise; infinite if that is
+        nowhere.
+        """
 
         def excess_score(log_ratio: float) -> float:
             """Return the weighted released score minus the median of its simulated noise, at this ratio.
@@ -436,7 +459,8 @@ class ScoredRiskTables:
         return lower, upper
 
     def _endpoint_level(self, level: float, *, population: bool) -> float:
-        """Return the confidence level of each endpoint, adjusted for unknown orders inside cells.
+        """Return the level at which each endpoint of the interval is computed, adjusted for unknown orders inside
+        cells.
 
         Args:
             level: Confidence level of the interval, between 0 and 1.
@@ -452,14 +476,14 @@ class ScoredRiskTables:
         return end_level(apart / spread if spread > 0 else inf, level)
 
     def _tie_order_shift(self, log_ratio: float, side: int, expected: FloatArray) -> float:
-        """Return how far the weighted score may move if the events inside a cell come in another order.
+        """Return how far the weighted score may move if the events inside a cell come in another order, in events.
 
         The shift is 0 if `tied`, when all events of a cell are simultaneous.
 
         Args:
             log_ratio: Logarithm of the hazard ratio.
             side: 1: the largest move down, at most 0. -1: the largest move up, at least 0.
-            expected: The `expected_events` at this ratio.
+            expected: Expected events of both groups at this ratio, from `expected_events`, (2, cells).
         """
         if self.tied:
             return 0.0
@@ -474,18 +498,19 @@ class ScoredRiskTables:
 def expected_first_group_events(
     log_ratio: float, events: FloatArray, most: FloatArray, fewest: FloatArray, order: int
 ) -> FloatArray:
-    """Return expected events of the first group in each cell: tied, or the most or fewest over all orders, (cells,).
+    """Return the expected events of the first group in each cell, given the events of both groups together, (cells,).
 
-    If all of the second group leave first, each event of this group finds fewer of its members at risk, on average at
-    most midway between first and last (the fraction is convex in their number), and each event of the first group finds
-    no member of the second group, and on average half of the first (concave).
+    The order of records inside a cell is unknown, so `order` selects ties or an extreme. If all of the second group
+    leave first, each event of this group finds fewer of its members at risk, on average at most midway between first
+    and last (the fraction is convex in their number), and each event of the first group finds no member of the second
+    group, and on average half of the first (concave).
 
     Args:
-        log_ratio: Logarithm of the ratio.
+        log_ratio: Logarithm of the hazard of the first group over the hazard of the second.
         events: Events of both groups, (2, cells).
-        most: At risk if all that leave in a cell leave after its events, (2, cells).
-        fewest: At risk if they leave before, (2, cells).
-        order: -1: the most, all of the second group first; 1: the fewest; 0: events are tied.
+        most: Numbers at risk if censoring in a cell follows its events, (2, cells).
+        fewest: Numbers at risk if censoring in a cell precedes its events, (2, cells).
+        order: -1: the most events, if all of the second group leave first. 1: the fewest. 0: events are tied.
     """
     if order == 0:
         return np.asarray(events.sum(axis=0) * first_group_fraction(log_ratio, most))

@@ -69,13 +69,20 @@ class HazardPrior(NamedTuple):
     straight: bool = False
 
     def mean_log_hazards(self, cells: int) -> FloatArray:
-        """Return the prior mean of the natural logarithm of the hazard in each cell, shape (cells,)."""
+        """Return the prior mean of the natural logarithm of the hazard in each cell, shape (cells,).
+
+        Args:
+            cells: Number of cells.
+        """
         if self.straight:
             return np.asarray(-np.log(cells - np.arange(cells)))
         return np.full(cells, np.log(2 * np.log(2) / cells))
 
     def basis_matrix(self, cells: int) -> FloatArray:
         """Return the matrix that maps standard normal parameters to deviations of log hazards from their prior mean.
+
+        Args:
+            cells: Number of cells.
 
         Returns:
             Matrix of shape (cells, parameters), whose product with its transpose is the prior covariance.
@@ -160,7 +167,7 @@ class _PosteriorFit(NamedTuple):
 def estimate_shrunken_hazards(
     events: NoisyCounts, censored: NoisyCounts, records: NoisyCounts, generator: np.random.Generator
 ) -> HazardPosterior | None:
-    """Return weighted posterior draws of the hazard in each cell, or None if no prior fits the counts.
+    """Return hazards shrunk by empirical Bayes, as weighted posterior draws; None if no prior fits the noisy counts.
 
     Noise can produce counts that no hazards explain.
 
@@ -291,10 +298,10 @@ class _CountModel(NamedTuple):
     def _sample_posterior(
         self, usual: FloatArray, basis: FloatArray, parameters: FloatArray, draws: FloatArray
     ) -> _PosteriorFit:
-        """Return posterior draws around the mode, and Laplace's approximation of the log marginal likelihood.
+        """Return posterior draws of counts around the mode, and Laplace's approximation of the log marginal likelihood.
 
         Args:
-            usual: Prior means of log hazards.
+            usual: Prior means of the log hazards of events and censoring, and of the log number of records.
             basis: Matrix from parameters to deviations from these means.
             parameters: Posterior mode.
             draws: Standard normal numbers, shape (draws, parameters).
@@ -322,7 +329,8 @@ class _CountModel(NamedTuple):
         )
 
     def _expect_counts(self, logs: FloatArray) -> FloatArray:
-        """Return the expected counts, shape (..., 2 * blocks + 1).
+        """Return the counts that hazards let expect: events of each block, censored records of each block, and records
+        still at risk after the last, shape (..., 2 * blocks + 1).
 
         Args:
             logs: Log hazards of events, then of censoring, then the log of the relative number of records, along the
@@ -337,11 +345,11 @@ class _CountModel(NamedTuple):
         return np.concatenate([gone.reshape(*logs.shape[:-1], 2 * blocks), remaining[..., -1:]], axis=-1)
 
     def _expect_counts_and_slopes(self, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return expected counts, and their derivatives by the log hazards and by the log number of records.
+        """Return the counts that hazards predict, and their derivatives, for Newton steps to the most likely hazards.
 
         Args:
-            logs: Log hazards of events, then of censoring, by block, relative to the start; last the log of the number
-                of records.
+            logs: Log hazards of events, then of censoring, by block; last the log of the number of records, relative to
+                the released one.
 
         Returns:
             Expected counts, (2 * blocks + 1,), and their derivatives by each of `logs`, a square matrix.
@@ -415,6 +423,10 @@ def _solve_by_factor(factor: tuple[FloatArray, bool], right: FloatArray) -> Floa
     """Return the inverse of a factorised covariance times `right`.
 
     Equals `scipy.linalg.cho_solve` in every bit, whose checks of arguments take longer than LAPACK on small matrices.
+
+    Args:
+        factor: Cholesky factor of the covariance, and whether it is the lower triangle.
+        right: Right-hand side, a vector or a matrix of columns.
     """
     lower_triangle, lower = factor
     solution, _ = dpotrs(lower_triangle, right, lower=lower)  # the second result tells of illegal arguments alone
@@ -433,7 +445,12 @@ def _posterior_precision(factor: tuple[FloatArray, bool], slopes: FloatArray) ->
 
 
 def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
-    """Return counts and noise summed over blocks of `width` neighbouring cells, along the last axis."""
+    """Return counts and noise summed over blocks of `width` neighbouring cells, along the last axis.
+
+    Args:
+        counts: Counts of cells with simulated noise.
+        width: Number of cells in a block.
+    """
     if width == 1:
         return counts
     starts = np.arange(0, len(counts.counts), width)
@@ -441,9 +458,10 @@ def _sum_blocks(counts: NoisyCounts, width: int) -> NoisyCounts:
 
 
 def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int) -> FloatArray:
-    """Distribute counts of blocks over their cells.
+    """Distribute estimated counts of blocks over the cells of each block.
 
-    Counts are even within a block, except for the part of the observed differences that is not noise.
+    Each cell gets an equal fraction of its block, plus the observed deviation of its count, shrunk by the fraction of
+    its variance that is noise.
 
     Args:
         block_counts: Estimated counts, shape (..., blocks).
@@ -461,7 +479,7 @@ def _spread_over_cells(block_counts: FloatArray, counts: NoisyCounts, width: int
     even = (block_counts / sizes)[..., block]
 
     def deviations_from_even(each: FloatArray) -> FloatArray:
-        """Return the difference of the count of each cell from the mean of its block, (..., cells).
+        """Return the count of each cell minus the mean count of the cells of its block, (..., cells).
 
         Args:
             each: Counts or their noise, (..., cells).

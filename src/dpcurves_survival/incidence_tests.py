@@ -203,7 +203,7 @@ class SubdistributionRisk(NamedTuple):
 
     @classmethod
     def from_counts(cls, counts: GroupCounts, known: BoolArray, rho: float) -> SubdistributionRisk:
-        """Compute the intermediate numbers of Gray's test from counts.
+        """Return the risk sets of Gray's test from counts of the groups.
 
         Without noise, the share without any event is at least the share at risk, because censoring takes the rest.
         Noise could make it smaller, and divide by almost nothing, so that it is raised to that share.
@@ -265,7 +265,12 @@ class SubdistributionRisk(NamedTuple):
 
 
 def _shift(values: FloatArray, first: float) -> FloatArray:
-    """Return values shifted by one cell along the last axis: `first`, then all values but the last."""
+    """Return values shifted by one cell along the last axis: `first`, then all values but the last.
+
+    Args:
+        values: Values by cell, (..., cells).
+        first: Value of the first cell of the result.
+    """
     return np.concatenate([np.full((*values.shape[:-1], 1), first), values[..., :-1]], axis=-1)
 
 
@@ -346,7 +351,10 @@ class _Comparison:
         return cls(released, noise, censored, censored_noise, np.stack(known), np.stack(inner))
 
     def add_noise(self) -> GroupCounts:
-        """Return the released counts plus the simulated noise, (draws, groups, cells); equal at each call."""
+        """Return the released counts with noise added a second time, to simulate the test: (draws, groups, cells).
+
+        The noise is the same at each call.
+        """
         return GroupCounts(*(counts + noise for counts, noise in zip(self.released, self.noise, strict=True)))
 
     def estimate_bias(self, covariance: FloatArray, rho: float, tuning: Tuning) -> float:

@@ -169,12 +169,12 @@ def find_followed_cells(table: AtRisk, noise: AtRisk) -> BoolArray:
 
 
 def mask_unfollowed(curve: FloatArray, followed: BoolArray, *, settled: BoolArray | bool = False) -> FloatArray:
-    """Return the curve with NaN past the followed cells, where no record may be at risk.
+    """Return the curve with NaN past the end of follow-up, where no record may be at risk.
 
     Args:
         curve: Values at the ends of cells, (..., cells).
-        followed: From `find_followed_cells`, (cells,).
-        settled: Curves that stay known, because no record is left that could have an event, (...).
+        followed: Mask of the cells up to the end of follow-up, from `find_followed_cells`, (cells,).
+        settled: True for curves that need no NaN, because no record is left that could have an event, (...).
     """
     return np.where(followed | np.asarray(settled)[..., None], curve, np.nan)
 
@@ -198,7 +198,11 @@ def estimate_survival(table: AtRisk, known: BoolArray) -> FloatArray:
 
 def hazards_from_survival(survival: FloatArray) -> FloatArray:
     """Return the fraction of records at risk that leaves in each cell, (cells,), from survival at its end; 0 where
-    survival was 0 before."""
+    survival was 0 before.
+
+    Args:
+        survival: Survival at the end of each cell, (cells,).
+    """
     before = np.append(1.0, survival[:-1])
     return np.asarray(np.clip(1 - np.divide(survival, before, out=np.ones_like(survival), where=before > 0), 0.0, 1.0))
 
@@ -252,8 +256,9 @@ def sample_survival_errors(
 
 
 def sample_waiting_times(has_event: BoolArray, generator: np.random.Generator) -> FloatArray:
-    """Return random waiting times for the next event, in units of their mean: equal from one event to the next, of
-    the shape of `has_event`.
+    """Return a random waiting time for the next event in each cell, in units of its mean, of the shape of `has_event`.
+
+    Waiting times are exponential. Cells from one event up to the next have the same waiting time.
 
     Args:
         has_event: Which cells have an event, (..., cells).
@@ -285,7 +290,7 @@ class HazardSamplingErrors(NamedTuple):
     def sample_errors(
         cls, hazards: FloatArray, records: FloatArray, generator: np.random.Generator
     ) -> HazardSamplingErrors:
-        """Return random draws of the errors.
+        """Return simulated sampling errors of hazards, for random draws of the numbers at risk.
 
         Args:
             hazards: Approximate hazards of each cause, with a sum between 0 and 1, (causes, cells).
@@ -317,17 +322,17 @@ def simulate_log_errors(
 ) -> tuple[FloatArray, FloatArray]:
     """Return released survival, (known cells,), and simulated errors of its logarithm, (draws, known cells).
 
-    An error is the logarithm of simulated survival minus that of released survival: of noise, survival of the released
-    table minus fresh noise.
-    So neither hazards nor numbers at risk are taken as known where few records are left.
+    An error is the logarithm of simulated survival minus the logarithm of released survival. Simulated survival is
+    computed from the released table minus fresh noise, so neither hazards nor numbers at risk are taken as known where
+    few records are left.
 
     Args:
         table: The unbiased released table.
         noise: Simulated noise, (draws, cells).
         known: From `find_known_cells`.
         sampling: From `sample_survival_errors`, for the population; None: for these records.
-        before_next_event: Whether survival of the population just before its next event is meant; without `sampling`
-            of no effect.
+        before_next_event: Whether errors are for survival of the population just before its next event; without
+            `sampling` of no effect.
     """
     released = table.select_subset(known)
     known_noise = noise.select_subset((..., known))
@@ -350,13 +355,13 @@ def simulate_log_errors(
 
 
 def _estimate_cell_survival(events: FloatArray, records: FloatArray, floor: FloatArray | float = 1.0) -> FloatArray:
-    """Return the share of records at risk without an event in each cell, at least `floor` / (records + 1), so that
-    it has a logarithm.
+    """Return the share of the records at risk in each cell that has no event there, with a floor above 0 so that its
+    logarithm exists.
 
     Args:
         events: Events, (..., cells).
         records: Records at risk, (..., cells), above 0.
-        floor: Events that the smallest share stands for, as a number or by cell.
+        floor: The smallest share is this number of records divided by (records + 1); a number, or one for each cell.
     """
     return np.asarray(np.maximum(1 - events / records, floor / (records + 1)))
 
@@ -400,13 +405,13 @@ def survival_band(orders: TieOrders, known: BoolArray, level: float) -> tuple[Fl
 
 
 def median_cells(orders: TieOrders, known: BoolArray, level: float) -> tuple[int, int]:
-    """Return the first and last cell that may be the first with survival of at most one half, at confidence `level`.
+    """Return the first and the last cell in which the median survival time may lie, at confidence `level`.
 
-    The first is the first cell where survival may be at most one half, the last is the last before which it may be
-    more, each tested separately at half the error probability (Brookmeyer and Crowley 1982), under the least favourable
-    order inside cells. That is enough: the interval starts beyond the median only if survival seems too high at the
-    median itself, and ends before it only if survival seems too low just before it. If no cell meets this, the number
-    of cells is returned.
+    The median lies in the first cell at whose end at most one half survive. The first returned cell is the first where
+    survival may be at most one half, the last is the last before which it may be more, each tested separately at half
+    the error probability (Brookmeyer and Crowley 1982), under the least favourable order inside cells. That is enough:
+    the interval starts beyond the median only if survival seems too high at the median itself, and ends before it only
+    if survival seems too low just before it. If no cell meets this, the number of cells is returned.
 
     Args:
         orders: Survival and errors of both orders.
@@ -450,6 +455,9 @@ def count_censored_inside(censored: FloatArray) -> FloatArray:
     """Return the censored records of each cell, (..., cells), from slots with two outside ones, (..., cells + 2).
 
     Times below the grid are added to the first cell, as in `count_at_risk`; times above it are left out.
+
+    Args:
+        censored: Counts of censored records below, inside and above the grid, (..., cells + 2).
     """
     inside = censored[..., 1:-1].copy()
     inside[..., 0] += censored[..., 0]  # as in `count_at_risk`
@@ -457,15 +465,17 @@ def count_censored_inside(censored: FloatArray) -> FloatArray:
 
 
 def find_censoring_bias(table: AtRisk, censored: FloatArray) -> FloatArray:
-    """Return the released survival curve minus the curve on which all `censored` leave before the events of their
-    cell: (..., cells).
+    """Return by how much survival is overestimated if all `censored` were censored before the events of their cell:
+    (..., cells).
 
-    >>> find_censoring_bias(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
-    array([0.125     , 0.08333333])
+    It is the released survival curve minus the curve of that order.
 
     Args:
         table: Events, and numbers at risk if all censoring follows the events, (..., cells).
         censored: Records censored in each cell, (..., cells).
+
+    >>> find_censoring_bias(AtRisk(np.array([5.0, 1.0]), np.array([10.0, 3.0])), np.array([2.0, 0.0]))
+    array([0.125     , 0.08333333])
     """
     return np.asarray(
         _estimate_unconstrained_survival(table)
@@ -502,7 +512,8 @@ def estimate_censoring_bias(table: AtRisk, censored: FloatArray, noise: AtRisk, 
 
 
 def find_inner_cells(table: AtRisk, censored: FloatArray, noise: AtRisk, noise_of_censored: FloatArray) -> BoolArray:
-    """Return True for the first cell, and for cells past which significantly many records are followed, (cells,).
+    """Return a mask of the cells before follow-up ends, (cells,): the first cell, and the leading cells after whose
+    events and censoring significantly many records remain.
 
     Args:
         table: Noisy events and records at risk.
@@ -725,7 +736,11 @@ def sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.
 
 
 def estimate_monotone_hazards(group: AtRisk) -> FloatArray:
-    """Return the hazard of each cell, between 0 and 1, from the nonincreasing survival curve of the group, (cells,)."""
+    """Return the hazard of each cell, between 0 and 1, from the nonincreasing survival curve of the group, (cells,).
+
+    Args:
+        group: Released events and numbers at risk, (cells,).
+    """
     return hazards_from_survival(estimate_survival(group, np.ones(len(group.events), dtype=np.bool_)))
 
 
@@ -751,7 +766,12 @@ class Curves(NamedTuple):
     conditioning_survival: FloatArray
 
     def restricted_mean(self, until: float, edge: int) -> FloatArray:
-        """Return the mean time without an event up to `until`, the time of the edge with index `edge`: (...)."""
+        """Return the mean time without an event up to `until`, the time of the edge with index `edge`: (...).
+
+        Args:
+            until: Time up to which the mean is restricted.
+            edge: Index of the edge at that time.
+        """
         came = self.survival[..., :edge] - self.survival[..., 1 : edge + 1]
         return np.asarray(
             (came * np.minimum(self.event_times[:edge], until)).sum(axis=-1) + until * self.survival[..., edge]
@@ -784,7 +804,8 @@ class RiskTable(NamedTuple):
     fewest_records: FloatArray
 
     def estimate_curves(self, known: BoolArray, event_times: FloatArray, *, censored_first: bool = False) -> Curves:
-        """Return survival, incidences and cumulative hazards. They are constant past the known cells.
+        """Return the survival, the incidences and the cumulative hazards that events and numbers at risk give. They are
+        constant past the known cells.
 
         Hazards may be negative by noise, so that they are unbiased.
 
@@ -849,11 +870,12 @@ class RiskTable(NamedTuple):
         )
 
     def subtract_noise(self, noise: RiskTable, sampling: HazardSamplingErrors | None) -> RiskTable:
-        """Return tables that are compatible with the release: released counts minus fresh noise.
+        """Return simulated true risk tables that the release allows: released counts minus fresh noise, (draws, ...).
 
         Args:
             noise: Simulated noise, (draws, ...).
-            sampling: Sampling errors of the population's hazards; None: tables of these records.
+            sampling: Simulated deviations of these records' hazards from the population's hazards, which are added to
+                the events; None: the tables are of these records.
         """
         events = self.events - noise.events
         records = plausible_at_risk(self.records, noise.records)
@@ -863,8 +885,8 @@ class RiskTable(NamedTuple):
 
 
 def plausible_at_risk(records: FloatArray, noise: FloatArray) -> FloatArray:
-    """Return numbers at risk that are compatible with the release, at least one: released numbers minus simulated
-    noise, (draws, cells).
+    """Return simulated true numbers at risk that the release allows, at least one: released numbers minus noise,
+    (draws, cells).
 
     Args:
         records: Released numbers at risk, (cells,).
@@ -889,16 +911,18 @@ def _prepend_value(first: float, values: FloatArray) -> FloatArray:
 def band_over_orders(
     estimates: tuple[FloatArray, FloatArray], draws: tuple[FloatArray, FloatArray], level: float
 ) -> Band:
-    """Return simultaneous lower and upper bounds of all points, from draws under the orders inside cells that give
-    the lowest and the highest values.
+    """Return a simultaneous band of a curve whose values depend on the unknown order of events inside cells.
 
-    The largest studentised distance between draws and released values is bounded, downwards for one order, upwards for
-    the other.
+    The largest studentised distance between draws and released values is bounded: downwards under the order that gives
+    the lowest values, upwards under the order that gives the highest.
 
     Args:
-        estimates: Lowest and highest released values, (points,).
-        draws: Draws of both, (draws, points).
+        estimates: Released values under the order that gives the lowest, and under that with the highest, (points,).
+        draws: Simulated values under both orders, (draws, points).
         level: Simultaneous confidence level.
+
+    Returns:
+        Lower and upper bound of each point.
     """
     seen = [np.isfinite(estimate) for estimate in estimates]
     (low, high), (down, up) = (

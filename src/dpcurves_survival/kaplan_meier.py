@@ -221,10 +221,11 @@ class Survival(IntervalResult):
         return cls(label, privacy, evidence, grid)._add_notes()
 
     def _add_notes(self) -> Self:
-        """Return the curve with notes on wide cells and on wide bands in its privacy statement.
+        """Return the curve with notes in its privacy statement if cells or bands are too wide for its conclusions.
 
-        Blank values of a planned question have no notes, which would take most of the time of a plan. The width is that
-        of the band before it is extended to the curve, which is slow to compute: the band is at least as wide.
+        The curve of a plan, which has no privacy loss yet, gets no notes: they would take most of the time of a plan.
+        The note on bands uses the band before it is extended to contain the curve, which is slow to compute and at
+        least as wide.
         """
         if not self.privacy.grant:
             return self
@@ -385,14 +386,15 @@ class Survival(IntervalResult):
         return np.stack(self.band(level, population=population), axis=1)
 
     def _simulate_tie_orders(self, population: bool) -> tuple[inference.TieOrders, BoolArray]:
-        """Return estimates and errors under both extreme orders of records inside cells, and the cells with
-        information.
+        """Return survival and its simulated errors under both extreme orders of records inside cells: all censoring
+        after the events of its cell, or all before.
 
         Args:
             population: Whether sampling errors are simulated as well.
 
         Returns:
-            Estimates and errors under both orders; and True for the cells with information, (cells,).
+            Estimates and errors under both orders; and a mask of the cells whose number at risk is significant,
+            (cells,).
         """
         noises = self._simulated_noise
         known = self._known_cells
@@ -511,6 +513,9 @@ class Survival(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> Self:
         """Return the curve from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document of the result.
+
         Raises:
             InvalidArgument: there are not `RELEASES` rows of counts.
         """
@@ -575,6 +580,9 @@ class Survival(IntervalResult):
 def event_categories(question: Any) -> Categories:
     """Return the event column of a question with its two public values: censored first, then event.
 
+    Args:
+        question: Question with columns of times and events.
+
     Raises:
         ValueError: the event column is the time column, or a value is not one of two classes.
     """
@@ -585,7 +593,12 @@ def event_categories(question: Any) -> Categories:
 
 
 def require_event_column(event: str, time: str) -> None:
-    """Refuse the column of times as the column of events: a time that equals the event value is no event."""
+    """Refuse the column of times as the column of events: a time that equals the event value is no event.
+
+    Args:
+        event: Name of the column of events.
+        time: Name of the column of times.
+    """
     if isinstance(event, str) and event == time:
         raise InvalidArgument("event", "must differ from time: name the column of the event")
 
@@ -654,13 +667,14 @@ class SurvivalQuestion(TableQuestion):
         event_categories(self)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table: counts of censored records and of events in each cell, for sums from the end.
+        """Yield the only query: counts of censored records and of events in each cell of time. Return the Kaplan-Meier
+        curve, or one by category.
 
         Args:
-            setting: Without effect.
+            setting: Loss and adjacency of the question; the query is the same for any.
 
         Returns:
-            Generator of steps; its result is the released counts.
+            Generator of queries; its result is the curve.
         """
         return (yield from self.ask_with_budget_fraction(ALL, ()))
 

@@ -225,7 +225,7 @@ class SurvivalModel(IntervalResult):
 
     @property
     def horizon(self) -> float:
-        """The end of the cells of time; the last declared value."""
+        """The time up to which events count: the end of the last cell of time, or the last declared value."""
         values = self.times.values
         return self.times.upper if values is None else float(values[-1])
 
@@ -238,13 +238,13 @@ class SurvivalModel(IntervalResult):
         """
 
         def find_tie_allowance(found: HorizonCounts) -> FloatArray:
-            """Return by how much the order of scores inside cells may change the area; 0 for declared values.
+            """Return by how much the order of scores inside cells may change the area under the ROC curve.
 
             Args:
-                found: Weighted counts by score.
+                found: Weighted counts by score, (..., scores).
 
             Returns:
-                Largest change, (...).
+                Largest change, (...); 0 for declared values of the score.
             """
             return found.tie_allowance() if self.scores.values is None else np.zeros(())
 
@@ -391,10 +391,10 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def _followed_cells(self) -> BoolArray:
-        """The cells of time to which significantly many records are followed, and the time past the horizon: (cells +
-        1,).
+        """Mask of the cells of time to which significantly many records are followed, and last whether any are followed
+        past the horizon, (cells + 1,).
 
-        The noise is the noise of the counts pooled over scores.
+        Counts of all scores are pooled, and so is their noise.
         """
         released, noise = (
             count_at_risk_to_horizon(counts.sum(axis=-1))
@@ -404,7 +404,9 @@ class SurvivalModel(IntervalResult):
 
     @property
     def _is_followed(self) -> bool:
-        """Whether records are followed past the horizon, or none is left before it that could have an event."""
+        """Whether metrics at the horizon are known: records are followed past the horizon, or none is left before it
+        that could have an event.
+        """
         followed = self._followed_cells
         if followed.all():
             return True
@@ -424,7 +426,9 @@ class SurvivalModel(IntervalResult):
 
     @property
     def _tie_orders(self) -> tuple[bool, ...]:
-        """Values of `censored_first` that intervals must cover: only False for declared values of time."""
+        """Orders of records inside a cell of time that intervals must cover, as values of `censored_first`: False alone
+        for declared values, whose events precede censoring, else both.
+        """
         return (False,) if self.times.values is not None else (False, True)
 
     @cached_property
@@ -449,7 +453,9 @@ class SurvivalModel(IntervalResult):
 
     @property
     def _plausible_counts(self) -> FloatArray:
-        """Nonnegative counts near the released ones, of their shape, as a model of the records for simulation."""
+        """Nonnegative estimates of the counts, near the released ones and of their shape, used as records in
+        simulations.
+        """
         return self._cell_counts.likely_counts
 
     @property
@@ -460,7 +466,10 @@ class SurvivalModel(IntervalResult):
 
     @cached_property
     def _group_starts(self) -> IntArray:
-        """First cell of scores of each group, (groups,); groups have about equal estimated numbers of records."""
+        """First cell of scores of each group in which predicted and observed survival are compared, (groups,).
+
+        Groups have about equal estimated numbers of records.
+        """
         below = np.cumsum(self._records_by_score)
         shares = np.arange(1, self.groups) / self.groups
         cuts = np.searchsorted(below / max(float(below[-1]), 1.0), shares, side="left") + 1
@@ -498,6 +507,9 @@ class SurvivalModel(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SurvivalModel:
         """Return the result from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document of the result.
 
         Raises:
             InvalidArgument: the counts do not have the shape of the cells.
@@ -551,14 +563,19 @@ def count_at_risk_to_horizon(counts: FloatArray) -> inference.AtRisk:
 
 
 def _find_interval(found: float, moved: FloatArray, level: float, *, population: bool) -> tuple[float, float]:
-    """Return the endpoints of a share from draws of its error, `moved`, without the draws that have no records to
-    divide by; (0, 1) if these are more than half the error probability.
+    """Return the confidence interval of a share from its estimate and draws of its error; (0, 1) if nothing is known.
+
+    Draws without records to divide by (NaN) count as errors; (0, 1) is also returned if they are more than half of the
+    error probability.
 
     Args:
         found: The share as released; NaN if it is unknown.
-        moved: Draws of its error; NaN for a draw without records to divide by.
+        moved: Draws of its error, (draws,); NaN for a draw without records to divide by.
         level: Confidence level.
         population: If True, the interval is for the population.
+
+    Returns:
+        Lower and upper endpoint.
     """
     known = moved[np.isfinite(moved)]
     none = 1 - len(known) / len(moved)
@@ -643,7 +660,8 @@ class SurvivalModelQuestion(TableQuestion):
             if not falls or not 0 < shares[-1] <= shares[0] <= 1:
                 raise InvalidArgument(
                     "censoring_survival",
-                    "a share for each edge of time is needed, falling from at most 1 and above 0, as in (1, 0.9, 0.8)",
+                    "must have one probability for each edge of the cells of time, falling from at most 1 and above 0,"
+                    " as in (1, 0.9, 0.8)",
                 )
 
     def steps(self, setting: Setting) -> Needs[Any]:

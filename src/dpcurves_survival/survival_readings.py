@@ -133,8 +133,13 @@ class GroupDraws(NamedTuple):
 
 
 def risk_table_from_events(event_table: EventTable, *, tied: bool) -> inference.RiskTable:
-    """Return the risk table of one cause. If `tied`, as for declared values, events precede censoring, so the fewest
-    at risk equal the number at risk."""
+    """Return the table of events and numbers at risk of a survival curve as a risk table with one cause.
+
+    Args:
+        event_table: Events, numbers at risk and censored records of each cell.
+        tied: Whether all times of a cell are equal, as for declared values. Events then precede censoring, so the
+            fewest at risk equal the number at risk.
+    """
     events = event_table.at_risk.events[..., None, :]
     records = event_table.at_risk.records
     return inference.RiskTable(events, records, records if tied else event_table.at_risk_censored_first.records)
@@ -150,7 +155,7 @@ class RiskTableReader(NamedTuple):
     read_curves: Callable[[Any], inference.Curves]
 
     def sample_group(self, result: Any, group_index: int, *, population: bool) -> GroupDraws:
-        """Return simulated draws of one group. They are computed once for each result.
+        """Return simulated true risk tables of one group that its release allows, with bounding curves; computed once.
 
         Args:
             result: Released result of the group.
@@ -159,7 +164,9 @@ class RiskTableReader(NamedTuple):
         """
 
         def simulate_group() -> GroupDraws:
-            """Return draws of tables that are compatible with the release, and their bounding curves."""
+            """Return simulated risk tables of the group that the release allows, and the lowest and highest curves of
+            each.
+            """
             known = result._known_cells
             sampling = None
             told = self.read_table(result)
@@ -179,7 +186,12 @@ class RiskTableReader(NamedTuple):
 
 
 def _point_estimates(curve: Survival) -> inference.Curves:
-    """Return the curves as shown, with events at the middle of their cells or at declared values."""
+    """Return survival, incidence and cumulative hazard of a released curve without bands, with events at the middle of
+    their cells or at declared values.
+
+    Args:
+        curve: The released curve.
+    """
     survival = curve.y
     middle = curve._cell_bounds.mean(axis=1)
     return inference.Curves(survival, (1 - survival)[None], curve.cumulative_hazard[None], middle, middle, survival)
@@ -235,12 +247,16 @@ def estimate_statistic(
         groups: One result, or two.
         statistic: Function from `Curves` to numbers, (...).
         scale: Label of the axis on which the estimate is drawn.
-        reader: How results of this kind are read.
+        reader: Functions that return the risk table, its noise and the curves of a result of this type.
         maximum: Largest possible value in one group.
     """
 
     def read_difference(*curves: inference.Curves) -> FloatArray:
-        """Return the statistic of the first curves; if there are two, minus the statistic of the second curves."""
+        """Return the statistic of the first curves; if there are two, minus the statistic of the second curves.
+
+        Args:
+            curves: Curves of one group, or of two.
+        """
         first, *second = (statistic(curve) for curve in curves)
         return np.asarray(first - second[0] if second else first)
 
@@ -276,7 +292,8 @@ def estimate_statistic(
 def estimate_hazard_ratio(
     name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
 ) -> Estimate:
-    """Return the hazard ratio of one cause, first over second group; records with an event of another cause leave.
+    """Return the hazard ratio of one cause, first over second group; an event of another cause counts as censoring.
+
     It is NaN, with the interval from 0 to infinity, if noise alone may explain all events.
 
     Args:
@@ -288,7 +305,14 @@ def estimate_hazard_ratio(
     tied = groups[0].grid.values is not None
 
     def select_cause(table: inference.RiskTable) -> inference.RiskTable:
-        """Return the risk table with the events of this cause only; events of other causes count as leaving."""
+        """Return the risk table in which events of all other causes count as censoring.
+
+        Args:
+            table: Risk table with the events of each cause, (..., causes, cells).
+
+        Returns:
+            Risk table with the events of this cause alone, (..., 1, cells).
+        """
         others = table.events.sum(axis=-2) - table.events[..., cause_index, :]
         fewest = table.records if tied else table.fewest_records - others
         return inference.RiskTable(table.events[..., cause_index : cause_index + 1, :], table.records, fewest)
@@ -297,7 +321,7 @@ def estimate_hazard_ratio(
 
     @cache
     def lacks_events() -> bool:
-        """Return whether noise alone may explain all events of both groups, so that no hazard is known."""
+        """Return whether noise alone may explain all events of both groups, so that the hazard ratio is unknown."""
         events = sum(float(reader.read_table(group).events[cause_index, known].sum()) for group in groups)
         noises = [
             reader.sample_noise(group, numbered_generator(SURVIVAL_STREAM + index))
@@ -308,7 +332,7 @@ def estimate_hazard_ratio(
 
     @cache
     def score_groups() -> ScoredRiskTables:
-        """Return the released tables of both groups with their noise, prepared for scoring; computed once."""
+        """Return the released risk tables of both groups with simulated noise, from which the ratio is estimated."""
         noises = [
             reader.sample_noise(group, numbered_generator(SURVIVAL_STREAM + index))
             for index, group in enumerate(groups)
@@ -343,7 +367,12 @@ def estimate_hazard_ratio(
 
 
 def _take_draws(curves: inference.Curves, draws: int) -> inference.Curves:
-    """Return the simulated curves with only the first `draws` draws of each."""
+    """Return the simulated curves with only the first `draws` draws of each.
+
+    Args:
+        curves: Simulated curves, with a leading axis of draws.
+        draws: Number of draws that are kept.
+    """
     cut = {
         name: getattr(curves, name)[:draws]
         for name in ("survival", "incidence", "cumulative_hazard", "conditioning_survival")
@@ -416,7 +445,11 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
 
     def read_conditional_survival(one: inference.Curves) -> FloatArray:
         """Return survival at the landmark divided by survival at `since`, between 0 and 1; 0 where none survive to
-        `since`."""
+        `since`.
+
+        Args:
+            one: Curves of one group, (..., cells + 1).
+        """
         before = one.conditioning_survival[..., first]
         # Unknown values (NaN) stay unknown.
         return np.divide(one.survival[..., edge], before, out=np.zeros_like(before), where=~(before <= 0)).clip(0, 1)
@@ -704,7 +737,11 @@ class CumulativeHazard(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CumulativeHazard:
         """Return the hazard of the survival curve in a parsed JSON document: weighted, with delayed entry, or plain,
-        by its fields and its number of releases."""
+        by its fields and its number of releases.
+
+        Args:
+            document: Parsed JSON document of the curve.
+        """
         if "weight" in document.question:
             return cls(WeightedSurvival._from_json(document))
         several = len(document.evidence["releases"]) > Survival.RELEASES
@@ -793,6 +830,18 @@ class SurvivalNumbers(CompositeResult):
     def __init__(
         self, curves: Any, *, until: float | None = None, times: Sequence[float] = (), since: float | None = None
     ) -> None:
+        """Compute the statistics of released curves; see `survival_numbers`, which checks all arguments.
+
+        Args:
+            curves: A survival curve or a result of competing risks, or a mapping from names of groups to these.
+            until: Time to which means are restricted, in the unit of the grid; None: no means.
+            times: Landmarks, in the unit of the grid.
+            since: Time from which survival at the landmarks is conditional; None: all records.
+
+        Raises:
+            TypeError: a value of `curves` is neither.
+            ValueError: `since` is given for competing risks, or no statistic is requested.
+        """
         named = getattr(curves, "format_category", str)
         members = curves if isinstance(curves, Mapping) else {"all": curves}
         self.curves = {named(key): curve for key, curve in members.items()}
@@ -955,12 +1004,16 @@ class SurvivalNumbers(CompositeResult):
         return self.curves
 
     def _question(self) -> Mapping[str, object]:
-        """Return the JSON fields of the request: `until`, `times` and `since`."""
+        """Return the JSON fields with the requested times: `until`, `times` and `since`."""
         return {"until": self.until, "times": list(self.times), "since": self.since}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SurvivalNumbers:
-        """Return the statistics of the curves in a parsed JSON document, computed again from their counts."""
+        """Return the statistics of the curves in a parsed JSON document, computed again from their counts.
+
+        Args:
+            document: Parsed JSON document with the curves of all groups.
+        """
         asked = document.question
         return cls(cls.parse_members(document), until=asked["until"], times=asked["times"], since=asked["since"])
 
@@ -1047,7 +1100,7 @@ def survival_figure(
     curves_by_name = curves if isinstance(curves, Mapping) else {"all": curves}
     all_curves = list(curves_by_name.values())
     if not all_curves:
-        raise InvalidArgument("curves", "at least one curve is needed")
+        raise InvalidArgument("curves", "must have at least one curve, as dp.survival returns")
     for curve in all_curves:
         require_type("curves", curve, Survival, A_CURVE)
     first_curve = all_curves[0]

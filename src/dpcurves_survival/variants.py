@@ -96,7 +96,7 @@ class WeightedSurvival(Survival):
 
     @property
     def required_squares(self) -> SquaredWeights:
-        """The sums of squared weights, which are always present."""
+        """The released sums of squared weights, which a weighted curve always has."""
         return cast("SquaredWeights", self.squares)
 
     @cached_property
@@ -107,14 +107,15 @@ class WeightedSurvival(Survival):
 
     @cached_property
     def _steps_per_record(self) -> float:
-        """Weight of one effective record (the sum of squared weights over their sum), in integer steps: `Weights.STEPS`
-        steps are the cap on a weight."""
+        """Weight of one effective record (sum of squared weights over sum of weights), in the integer steps of counted
+        weights: `Weights.STEPS` steps are the cap on a weight.
+        """
         ratios = self.required_squares.sampling_ratios(self._slot_weights)
         return Weights.STEPS * min(ratios.overall * max(float(ratios.by_group.max()), 1.0), 1.0)
 
     @property
     def _weight_per_record(self) -> float:
-        """Weight of one effective record, in the unit of the weights."""
+        """Weight of one effective record (sum of squared weights over sum of weights), in the unit of the weights."""
         return self.required_squares.weights.step * self._steps_per_record
 
     @property
@@ -148,7 +149,9 @@ class WeightedSurvival(Survival):
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
-        """Sums of weights of censored records and of events, and sums of squared weights."""
+        """Released counts of all queries, in order: sums of weights of censored records and of events, then sums of
+        squared weights.
+        """
         return (*self.evidence, self.required_squares.evidence)
 
     @cached_property
@@ -157,7 +160,11 @@ class WeightedSurvival(Survival):
         return self._to_effective_records(EventTable.from_counts(self.evidence))
 
     def _sample_noise(self, draw: np.random.Generator) -> EventTable:
-        """Return simulated noise of the event table, in effective records, (draws, cells)."""
+        """Return simulated noise of the event table, in effective records, (draws, cells).
+
+        Args:
+            draw: Random generator of the simulation.
+        """
         return self._to_effective_records(EventTable.sample_noise(self.evidence, draw))
 
     def _to_effective_records(self, found: EventTable) -> EventTable:
@@ -182,6 +189,9 @@ class WeightedSurvival(Survival):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedSurvival:
         """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document of the result.
 
         Raises:
             InvalidArgument: weights of the censored, weights of events, or squared weights are missing.
@@ -329,7 +339,7 @@ class DelayedEntry(Survival):
 
     @cached_property
     def entries_first(self) -> BoolArray:
-        """Cells in which entries are at risk for the events of the cell, (cells,)."""
+        """Mask of the cells in which records that enter count as at risk for the events of that cell, (cells,)."""
         first = np.full(self.grid.cells, self.grid.values is None or self.entry_ties == "before")
         released, noise = (
             event_table_from_slots(*rows, first).at_risk for rows in (self._slot_counts, self._sample_slot_noise(None))
@@ -349,7 +359,11 @@ class DelayedEntry(Survival):
         return censored, events, entered
 
     def _sample_noise(self, draw: np.random.Generator) -> EventTable:
-        """Return simulated noise of the event table, (draws, cells)."""
+        """Return simulated noise of the event table, (draws, cells).
+
+        Args:
+            draw: Random generator of the simulation.
+        """
         return event_table_from_slots(*self._sample_slot_noise(draw), self.entries_first)
 
     def _sample_slot_noise(self, generator: np.random.Generator | None) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -368,7 +382,7 @@ class DelayedEntry(Survival):
 
     @cached_property
     def _shrunken_hazards(self) -> HazardPosterior | None:
-        """None: the model of shrunken hazards needs all records at risk from the start."""
+        """No shrinkage (None), because its model needs all records at risk from the start."""
         return None
 
     def _question(self) -> dict[str, object]:
@@ -378,6 +392,9 @@ class DelayedEntry(Survival):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> DelayedEntry:
         """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document of the result.
 
         Raises:
             InvalidArgument: there are not three rows of counts.
@@ -395,6 +412,9 @@ class DelayedEntry(Survival):
 
 def require_entry_ties(entry_ties: object) -> str:
     """Return `entry_ties`, the order of entries and events at one declared value, if it is valid.
+
+    Args:
+        entry_ties: "after": records enter after the events at their entry time. "before": they enter before.
 
     Raises:
         ValueError: `entry_ties` is neither "after" nor "before".
@@ -558,7 +578,11 @@ class AutoRangeSurvivalQuestion(TableQuestion):
         return (note_on_pilot_queries(setting),)
 
     def with_grid(self, grid: Grid) -> SurvivalQuestion:
-        """Return the `SurvivalQuestion` of the same columns on this grid."""
+        """Return the `SurvivalQuestion` of the same columns on this grid.
+
+        Args:
+            grid: Cells of time.
+        """
         return SurvivalQuestion(
             self.time, self.event, grid, self.by, self.event_value, self.censored_value, self.measured_in
         )
@@ -622,8 +646,12 @@ def count_followed(slots: FloatArray) -> FloatArray:
 
 
 def project_pair_counts(counts: FloatArray) -> FloatArray:
-    """Return the nearest nonnegative counts with equal sum, (..., cells + 1, cells + 1), that are 0 where the last
-    cell precedes the first.
+    """Return the nearest nonnegative counts with equal sum, (..., cells + 1, cells + 1), that are 0 where the last cell
+    precedes the first.
+
+    Args:
+        counts: Counts by first and last cell that may contain the event, (..., cells + 1, cells + 1); they may be
+            negative.
 
     >>> project_pair_counts(np.array([[3.0, -1.0], [0.0, 2.0]])).tolist()
     [[2.5, 0.0], [0.0, 1.5]]
@@ -660,10 +688,13 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
 
 
 def rescale_pair_counts(counts: FloatArray) -> FloatArray:
-    """Return the counts with negative ones set to 0, scaled by one factor so that their sum is unchanged: few
-    records spread over many pairs.
+    """Return the counts with negative ones set to 0, and all scaled by one factor so that their sum is unchanged.
 
-    The counts of `project_pair_counts` have fewer records in rare pairs, so these counts err in the opposite direction.
+    As a guess of the true counts of pairs of cells it spreads few records over many pairs; `project_pair_counts` errs
+    in the opposite direction, with fewer records in rare pairs.
+
+    Args:
+        counts: Counts by first and last cell that may contain the event, (cells + 1, cells + 1); they may be negative.
     """
     scaled = np.maximum(counts, 0.0)
     return scaled * (max(float(counts.sum()), 1.0) / max(float(scaled.sum()), LEAST_DIVISOR))
@@ -715,13 +746,14 @@ def estimate_turnbull_survival(likely: FloatArray) -> FloatArray:
 
 
 def event_fractions_past_cells(mass: FloatArray) -> FloatArray:
-    """Return the fraction of each pair's records with an event past each cell, (cells + 1, cells + 1, cells).
+    """Return, for records known to have their event between two cells, the probability that the event comes later than
+    each cell, (cells + 1, cells + 1, cells).
 
     Args:
-        mass: Estimated probability of each cell, and past the grid, (cells + 1,).
+        mass: Estimated probability of an event in each cell, and past the grid, (cells + 1,).
 
     Returns:
-        Fractions by first cell, last cell and passed cell; 0 for a first cell after the last.
+        Probabilities by first possible cell, last possible cell and cell; 0 for a first cell after the last.
     """
     below = np.append(0.0, np.cumsum(mass + LEAST_DIVISOR))
     first, last, past = np.ogrid[: len(mass), : len(mass), : len(mass) - 1]
@@ -777,8 +809,9 @@ class SimulatedTurnbull(NamedTuple):
         return cls(estimate_turnbull_survival(project_pair_counts(counts)), tuple(errors))
 
     def band(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return lower and upper bounds of a simultaneous band, (cells,): bias and spread are the worst of all three
-        tables.
+        """Return lower and upper bounds of a simultaneous confidence band of the survival curve, (cells,).
+
+        Bias and spread of the estimate are the worst over the three simulated truths of `errors`.
 
         Args:
             level: Confidence level of the whole band, between 0 and 1.
@@ -919,16 +952,20 @@ class IntervalCensoredSurvival(IntervalResult):
         return np.stack([np.fmin(ends[:, 0], self.y), np.fmax(ends[:, 1], self.y)], axis=1)
 
     def _simulate_turnbull(self, *, population: bool, round_down: bool) -> SimulatedTurnbull:
-        """Return survival and simulated errors for times rounded down or up to edges, for these records or for the
-        population; computed once.
+        """Return the Turnbull estimate of survival with its simulated errors, for examination times rounded to edges of
+        cells.
+
+        The result is computed once.
 
         Args:
-            population: Whether sampling errors are simulated as well.
+            population: Whether sampling errors are simulated as well, for the population.
             round_down: Whether times are rounded down to edges, not up.
         """
 
         def simulate_order() -> SimulatedTurnbull:
-            """Return the simulation with fixed public seeds."""
+            """Return the Turnbull estimate and its simulated errors for this rounding of times, under fixed public
+            seeds.
+            """
             counts = self._collapse_table(round_down=round_down)
             noise = simulate_cell_noise(
                 self.evidence.sums, self.evidence.total, TUNING.interval_draws, numbered_generator(INTERVAL_STREAM)
@@ -973,6 +1010,9 @@ class IntervalCensoredSurvival(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> IntervalCensoredSurvival:
         """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document of the result.
 
         Raises:
             InvalidArgument: there is not one count for each pair of time cells.
@@ -1096,7 +1136,9 @@ class IntervalCensoredQuestion(TableQuestion):
             require_type(name, column, str, "a column")
         if self.first == self.last:
             raise InvalidArgument(
-                "first", "the same column as the last look without the event: name the column of the first look with it"
+                "first",
+                "must differ from last, the time of the last examination without the event: name the column of the "
+                "first examination with it",
             )
         # `in` alone would compare an array element by element.
         if not isinstance(self.missing_times, str) or self.missing_times not in MISSING_TIMES:

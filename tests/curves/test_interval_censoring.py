@@ -105,7 +105,7 @@ def test_looks_inside_of_cells_are_bounded_from_both_sides() -> None:
 
 
 def test_what_is_no_question_is_refused() -> None:
-    with pytest.raises(ValueError, match="^first: the same column as the last look"):
+    with pytest.raises(ValueError, match="^first: must differ from last, the time of the last examination"):
         dp.IntervalCensoredQuestion("a", "a", dp.Values(range(9)))
     with pytest.raises(ValueError, match='^missing_times: must be "open" .as in R. or "excluded"'):
         dp.IntervalCensoredQuestion("a", "b", dp.Values(range(9)), missing_times="closed")

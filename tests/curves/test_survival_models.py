@@ -117,7 +117,7 @@ def test_cells_leave_the_order_of_times_and_of_scores_open_and_a_public_censorin
     ("more", "line"),
     [
         ({"groups": 1}, "groups: a number of groups from 2 to 19"),
-        ({"censoring_survival": (1.0, 0.5)}, "censoring_survival: a share for each edge"),
+        ({"censoring_survival": (1.0, 0.5)}, "censoring_survival: must have one probability for each edge"),
         ({"times": dp.Values(range(2000))}, "times, scores: at most 16384 counts are allowed"),
     ],
 )

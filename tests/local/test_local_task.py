@@ -147,7 +147,7 @@ def test_asked_a_thousand_times_a_device_sends_one_report(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="^person: "):
         TASK.randomize(0.2, memo=kept)
     (tmp_path / "damaged.db").write_text("no store " * 500)
-    with pytest.raises(ValueError, match="^kept: "):
+    with pytest.raises(ValueError, match="^memo: "):
         TASK.randomize(0.2, person="anna", memo=ReportMemo.from_path(tmp_path / "damaged.db"))
     with closing(sqlite3.connect(kept.path)) as store:
         assert store.execute("SELECT count(*) FROM kept").fetchone() == (3,)

@@ -123,6 +123,9 @@ def _make_level_table(distribution: AggregatedReports) -> Table:
     """Return a table with one row per level of the tree: its intervals, people, randomiser, and the weight of a report.
 
     The weight is the largest change of a debiased count by one report, in people.
+
+    Args:
+        distribution: Levels of the tree with their randomisers.
     """
     from rich.table import Table
 
@@ -138,9 +141,12 @@ def _make_level_table(distribution: AggregatedReports) -> Table:
 
 
 def _describe_report(task: Task) -> str:
-    """Return one line: the size of a report (bytes), and the CPU time to randomise one on this machine.
+    """Return a line of text on the size of a report in bytes and the CPU time to randomise one on this machine.
 
-    Draws reports of a missing value, never a person's.
+    Reports of a missing value are drawn for it, never a person's.
+
+    Args:
+        task: The task.
     """
     import numpy as np
 
@@ -344,7 +350,11 @@ def send(source: SourceOptions, reporter: ReportOptions, connection: ConnectionO
 
 
 def _is_report_file(source: SourceOptions) -> bool:
-    """Return True if the source is an existing file that begins with the magic bytes of a report file."""
+    """Return True if the source is a file of reports, not of values: it begins with the magic bytes of that format.
+
+    Args:
+        source: Options of the source.
+    """
     from ..report_file import MAGIC
 
     try:

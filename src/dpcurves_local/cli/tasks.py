@@ -240,6 +240,10 @@ class TaskOptions(PairStatisticOptions):
     def _make_two_column_question(self, column: ColumnOptions, grid: Grid) -> Histogram2DQuestion:
         """Return the question for the table of two columns, from which Kendall's tau is computed.
 
+        Args:
+            column: Options of the first column.
+            grid: Grid of the first column.
+
         Raises:
             Misuse: the second column or its grid is missing, or a unit is given.
         """
@@ -285,6 +289,9 @@ class NewFile:
 
     def write(self, made: bytes) -> None:
         """Write bytes to the file of --out, whole or not at all, replacing an older one.
+
+        Args:
+            made: Content of the file.
 
         Raises:
             Misuse: the file cannot be written.
@@ -539,13 +546,22 @@ def _print_area(second_round: SecondRound, received: ReportFiles, output: Output
 
 
 def describe_collection(collection: Collection) -> str:
-    """Return one line with the numbers of counted, repeated and refused reports, and of reports of an earlier round."""
+    """Return one line with the numbers of counted, repeated and refused reports, and of reports of an earlier round.
+
+    Args:
+        collection: Counted reports of a task.
+    """
     line = f"reports: {collection.reports} counted, {collection.repeated} repeated, {collection.refused} refused"
     return f"{line}, {collection.met} of people who reported in the first round" if collection.met else line
 
 
 def _choose_view(task: Task, output: Output) -> View[Any]:
-    """Return how the task's curve is shown, with the options of the output."""
+    """Return how the command prints and plots the result of a task, by the type of its question.
+
+    Args:
+        task: The task.
+        output: Options of the output, with the level of intervals.
+    """
     from dpcurves.curves import Histogram2DQuestion, HistogramQuestion, RocQuestion
 
     if isinstance(task.question, Histogram2DQuestion):

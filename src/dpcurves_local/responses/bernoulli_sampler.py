@@ -88,7 +88,7 @@ def sample_bernoulli_rows(parts: int, size: int, octets: int, randomness: Random
     Returns:
         Rows of bytes, (size, octets).
     """
-    draw = _sample_by_places if count_binary_places(parts) <= FEW_BITS else _sample_by_octets
+    draw = _sample_by_digits if count_binary_places(parts) <= FEW_BITS else _sample_by_octets
     return draw(parts, size * octets, randomness).reshape(size, octets)
 
 
@@ -114,21 +114,33 @@ def sample_uniform(outcomes: int, size: int, randomness: Randomness) -> IntArray
 
 
 def round_down(probability: Fraction) -> int:
-    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded down to an integer; the result is never 1."""
+    """Return a probability in integer units of 1 / `ONE_PROBABILITY`, rounded down; the result is never 1.
+
+    Args:
+        probability: Exact probability, from 0 to 1.
+    """
     return min(int(probability * ONE_PROBABILITY), ONE_PROBABILITY - 1)
 
 
 def round_up(probability: Fraction) -> int:
-    """Return the probability in units of 1 / `ONE_PROBABILITY`, rounded up to an integer; the result is never 0."""
+    """Return a probability in integer units of 1 / `ONE_PROBABILITY`, rounded up; the result is never 0.
+
+    Args:
+        probability: Exact probability, from 0 to 1.
+    """
     return max(-int(-probability * ONE_PROBABILITY // 1), 1)
 
 
 def count_binary_places(parts: int) -> int:
-    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``, trailing zeros left out."""
+    """Return the number of binary digits of the probability ``parts / ONE_PROBABILITY``, trailing zeros left out.
+
+    Args:
+        parts: Probability in units of 1 / `ONE_PROBABILITY`.
+    """
     return PROBABILITY_BITS - ((parts & -parts).bit_length() - 1) if parts else 0
 
 
-def _sample_by_places(numerator: int, size: int, randomness: Randomness) -> Octets:
+def _sample_by_digits(numerator: int, size: int, randomness: Randomness) -> Octets:
     """Draw bytes of bits whose probability has few binary digits, with one random bit per digit and draw.
 
     The digits are used from the lowest set one upwards. If the probability so far is c, "and" with a random bit gives
@@ -186,10 +198,10 @@ class _OctetTable(NamedTuple):
     upper_ends: NDArray[np.uint64]
 
     def sample_undecided(self, words: Words, randomness: Randomness) -> Octets:
-        """Draw the bytes for words whose 16 bits do not decide, by further random bits.
+        """Draw the bytes of Bernoulli draws for random words whose 16 bits do not decide, by further random bits.
 
         Args:
-            words: The words.
+            words: The random words of 16 bits.
             randomness: Source of the random bits.
 
         Returns:
@@ -207,7 +219,7 @@ class _OctetTable(NamedTuple):
 
 @lru_cache(maxsize=64)  # a pure function of public facts
 def _make_octet_table(numerator: int) -> _OctetTable:
-    """Return the table that draws bits of one probability. Tables are cached.
+    """Return the table that maps 16 random bits to a byte of eight Bernoulli draws. Tables are cached.
 
     Args:
         numerator: Probability of a bit, in units of 1 / `ONE_PROBABILITY`.
@@ -225,19 +237,25 @@ def _make_octet_table(numerator: int) -> _OctetTable:
 
 
 def _look_up_octets(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
-    """Write the bytes that 16 bits decide, and return the positions of the undecided ones.
+    """Write the byte of draws for each 16-bit random word that decides it; return the positions of undecided words.
 
     Args:
-        words: Random words.
-        decided: The table.
+        words: Random words of 16 bits.
+        decided: Table of the byte for each word that decides.
         octets: Output, one byte for each word; undecided bytes are overwritten later.
+
+    Returns:
+        Positions of undecided words.
     """
     np.take(decided.octet_by_word, words, out=octets, mode="wrap")
     return np.flatnonzero(words >= decided.decided_words)
 
 
 def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets) -> IntArray:
-    """Compiled form of `_look_up_octets`; takes a third of the time.
+    """Write for each random word the byte of eight random bits that a table gives it; return the positions of words
+    without.
+
+    Compiled form of `_look_up_octets`, which takes a third of the time.
 
     Args:
         words: Random words.
@@ -255,7 +273,7 @@ def _look_up_octets_compiled(words: Words, decided: _OctetTable, octets: Octets)
 def _fill_octets(
     words: Words, by_word: Octets, decided_words: int, octets: Octets, undecided_positions: IntArray
 ) -> int:
-    """Write the decided bytes, and the positions of undecided words; return the number of these.
+    """Write the byte of draws for each random word that decides it, and the positions of the undecided words.
 
     Args:
         words: Random words.
@@ -263,6 +281,9 @@ def _fill_octets(
         decided_words: Number of values that decide; these come first.
         octets: Output, one byte for each word.
         undecided_positions: Output, of the same length; only the first entries are meant.
+
+    Returns:
+        Number of undecided words.
     """
     undecided = 0
     grouped = len(words) // _WORDS_PER_GROUP * _WORDS_PER_GROUP
@@ -299,7 +320,7 @@ _PAIRS, _FOURS, _EIGHTS, _EACH = (np.uint64((2**64 - 1) // divisor) for divisor 
 def sample_uniform_sets(
     answers: IntArray, includes_answer: BoolArray, many: int, size: int, randomness: Randomness
 ) -> Rows:
-    """Draw uniform sets of `size` of `many` elements, each with or without its answer.
+    """Draw uniform sets of `size` of `many` elements, each with or without its given answer, as subset selection needs.
 
     Args:
         answers: SECRET. One element for each set.
@@ -344,12 +365,14 @@ def choose_start_probability(many: int, size: int) -> int:
 
 
 def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
-    """Return the expected cost of a set, in random bytes, by a normal approximation of its start size.
+    """Return the expected number of random bytes that a random set costs, to choose how sampling starts.
+
+    The size of the start set is approximated by a normal distribution.
 
     Args:
         elements: Number of elements.
         size: Size of a set.
-        numerator: Start probability, in units of 1 / `ONE_PROBABILITY`.
+        numerator: Probability of an element in the start set, in units of 1 / `ONE_PROBABILITY`.
     """
     places = count_binary_places(numerator)
     probability = numerator / ONE_PROBABILITY
@@ -369,12 +392,13 @@ def _estimate_set_cost(elements: int, size: int, numerator: int) -> float:
 def correct_set_sizes(  # noqa: PLR0917
     rows: Rows, answers: IntArray, includes_answer: BoolArray, many: int, size: int, words: Words, done: int
 ) -> int:
-    """Correct sets to the right size in place, while random words last; return the number of finished rows.
+    """Insert or remove uniform elements in place until each random set has the right size, while random words last;
+    return the number of finished rows.
 
     While elements are lacking, a uniform element outside the set is inserted. While there are too many, a uniform
-    element is removed. So sets of one size stay equally likely, for any distribution of start sizes. The answer
-    never changes, because it counts as inside during insertion and as outside during removal. Uniform positions are
-    upper halves of products; words whose lower half would bias them are rejected (Lemire 2019).
+    element is removed. So sets of one size stay equally likely, for any distribution of start sizes. The answer never
+    changes, because it counts as inside during insertion and as outside during removal. Uniform positions are upper
+    halves of products; words whose lower half would bias them are rejected (Lemire 2019).
 
     Args:
         rows: Sets as bit masks, (sets, words of 64 bits), changed in place.

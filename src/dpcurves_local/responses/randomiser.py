@@ -70,7 +70,7 @@ class Support(NamedTuple):
 
     @property
     def gain(self) -> Fraction:
-        """Difference between the probabilities of supporting the true answer and another answer."""
+        """Probability that a report supports the true answer, minus the probability that it supports another answer."""
         return self.p_true - self.p_other
 
     @property
@@ -130,7 +130,7 @@ class Randomiser(ABC):
     @cached_property
     @abstractmethod
     def support(self) -> Support:
-        """The exact support probabilities."""
+        """Exact probabilities that a report supports the true answer, another answer, and two answers together."""
 
     @property
     @abstractmethod
@@ -139,7 +139,12 @@ class Randomiser(ABC):
 
     @abstractmethod
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the exact probability of a report if this answer is true."""
+        """Return the exact probability of a report if this answer is true.
+
+        Args:
+            answer: True answer, from 0.
+            report: Bytes of a valid report.
+        """
 
     @abstractmethod
     def list_reports(self) -> Iterator[bytes]:
@@ -194,10 +199,13 @@ class Randomiser(ABC):
 
     @abstractmethod
     def count_support(self, reports: Reports) -> IntArray:
-        """Return the number of reports that support each answer, shape ``(answers,)``.
+        """Return the number of reports that support each answer (make it more likely), from which counts are estimated.
 
         Args:
             reports: Valid reports, of shape ``(reports, octets)``.
+
+        Returns:
+            Numbers of reports, ``(answers,)``.
         """
 
     def variance(self, share: float = 0.0) -> float:
@@ -214,7 +222,8 @@ class Randomiser(ABC):
         return (share * p_true * (1 - p_true) + (1 - share) * p_other * (1 - p_other)) / gain**2
 
     def mean_prefix_variance(self) -> float:
-        """Return the mean, over m, of the variance of the debiased count of the first m answers, per report.
+        """Return the mean variance of debiased counts of the first m answers, over all m, per report: the error of a
+        curve.
 
         The answers are taken to be rare.
         """
@@ -240,7 +249,7 @@ def to_octets(numbers: IntArray, octets: int) -> Reports:
 
 
 def from_octets(reports: Reports) -> IntArray:
-    """Decode the integers that `to_octets` encoded.
+    """Decode the integers that `to_octets` encoded, one for each row of bytes.
 
     Args:
         reports: Rows of little-endian bytes, of shape ``(n, octets)``.
@@ -255,7 +264,11 @@ def from_octets(reports: Reports) -> IntArray:
 
 
 def make_contiguous(rows: Reports) -> Reports:
-    """Return the rows in contiguous memory, copied row by row, which is faster than byte by byte."""
+    """Return the reports in contiguous memory, copied row by row, which is faster than byte by byte.
+
+    Args:
+        rows: Rows of bytes, (rows, octets).
+    """
     if rows.flags.c_contiguous:
         return rows
     octets = rows.shape[1]
@@ -263,7 +276,8 @@ def make_contiguous(rows: Reports) -> Reports:
 
 
 def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
-    """Return True for the rows whose bytes from index `begin` to the end are all 0.
+    """Return a mask of the rows whose bytes from index `begin` to the end are all 0, as the padding of a valid message
+    is.
 
     Args:
         rows: Bytes, (rows, size).
@@ -280,8 +294,7 @@ def mark_zero_tails(rows: Reports, begin: int) -> BoolArray:
 
 @compile_loop
 def _fill_zero_tails(rows: Reports, tail_mask: Reports, is_zero: BoolArray) -> None:
-    """Mark the rows that are 0 under a mask. Scanning whole rows vectorises, so it is faster than scanning the tails
-    alone.
+    """Write which rows are 0 in the bits of a mask; whole rows are scanned, because that vectorises.
 
     Args:
         rows: Reports, (rows, octets).
@@ -313,7 +326,11 @@ def to_words(rows: Reports) -> NDArray[np.uint64]:
 
 
 def count_octets_needed(numbers: int) -> int:
-    """Return how many bytes distinguish `numbers` different integers, at least 1."""
+    """Return how many bytes distinguish `numbers` different integers, at least 1.
+
+    Args:
+        numbers: Number of different integers.
+    """
     return max(1, ((numbers - 1).bit_length() + 7) // 8)
 
 
@@ -332,11 +349,20 @@ class BitVectorRandomiser(Randomiser):
         return (self.answers + 7) // 8
 
     def count_supported(self, report: bytes) -> int:
-        """Return the number of answers that a report supports."""
+        """Return the number of answers that a report supports: its set bits.
+
+        Args:
+            report: Bytes of a valid report.
+        """
         return int.from_bytes(report, "little").bit_count()
 
     def is_supported(self, answer: int, report: bytes) -> bool:
-        """Return whether a report supports an answer."""
+        """Return whether a report supports an answer: whether the bit of the answer is set.
+
+        Args:
+            answer: Number of the answer, from 0.
+            report: Bytes of a valid report.
+        """
         return bool(report[answer // 8] >> answer % 8 & 1)
 
     def mark_valid_reports(self, received: Reports) -> BoolArray:
@@ -352,18 +378,18 @@ class BitVectorRandomiser(Randomiser):
 
     @property
     def last_octet_mask(self) -> np.uint8:
-        """Mask of the bits of the last byte that belong to answers."""
+        """Mask of the bits of the last byte of a report that belong to answers; the others must be 0."""
         return np.uint8((1 << self.answers - 8 * (self.octets - 1)) - 1)
 
     @abstractmethod
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows whose number of set bits is possible.
+        """Return which received reports have a number of set bits that the randomiser can produce.
 
         Args:
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Array of shape ``(rows,)``.
+            Mask, ``(rows,)``.
         """
 
     def count_support(self, reports: Reports) -> IntArray:
@@ -401,7 +427,7 @@ def set_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
 
 @compile_loop
 def _fill_true_bits(rows: Reports, answers: IntArray, is_set: BoolArray) -> None:
-    """SECRET: set or clear the bit of each row's answer: the compiled form of `set_true_bits`.
+    """SECRET: set or clear the bit of each row's true answer; the compiled form of `set_true_bits`.
 
     Args:
         rows: Reports, changed in place, (rows, octets).
@@ -430,7 +456,7 @@ def count_set_bits(rows: Reports) -> IntArray:
 
 
 def _sum_bits(reports: Reports, answers: int) -> IntArray:
-    """Return how many rows set each bit.
+    """Return how many reports set each bit, the support of each answer.
 
     Args:
         reports: Packed bits, lowest bit first, (reports, bytes).
@@ -450,7 +476,9 @@ def _sum_bits(reports: Reports, answers: int) -> IntArray:
 
 @compile_loop
 def _count_octet_values(reports: Reports, value_counts: IntArray) -> None:
-    """Count the values of each byte; the counts of its eight bits follow from them by one matrix product.
+    """Count how often each byte of a report has each of its 256 values, over many reports.
+
+    The counts of the byte's eight bits follow from these counts by one matrix product.
 
     Args:
         reports: Valid reports, of shape ``(reports, octets)``.
@@ -480,7 +508,7 @@ class KaryRandomisedResponse(Randomiser):
 
     @cached_property
     def _truth_parts(self) -> int:
-        """The probability a, as a multiple of 1 / `ONE_PROBABILITY`."""
+        """Probability a of reporting the true answer without a random draw, as a multiple of 1 / `ONE_PROBABILITY`."""
         below = bound_exp_neg_above(self.epsilon)
         return round_down((1 - below) / (1 - below + self.answers * below))
 
@@ -492,12 +520,16 @@ class KaryRandomisedResponse(Randomiser):
 
     @property
     def octets(self) -> int:
-        """Length of a report in bytes: the number of an answer."""
+        """Length of a report in bytes; a report is the number of an answer."""
         return count_octets_needed(self.answers)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the probability of the true answer if the report contains it, else the probability of each other
-        answer."""
+        """Return the exact probability of a report, given the true answer.
+
+        Args:
+            answer: True answer, from 0.
+            report: Bytes of a valid report: the number of an answer.
+        """
         return self.support.p_true if int.from_bytes(report, "little") == answer else self.support.p_other
 
     def list_reports(self) -> Iterator[bytes]:
@@ -509,11 +541,11 @@ class KaryRandomisedResponse(Randomiser):
         return (answer.to_bytes(self.octets, "little") for answer in range(self.answers))
 
     def _draw_reports(self, answers: IntArray, randomness: Randomness) -> Reports:
-        """SECRET: draw the true answer with probability a, else a uniform one.
+        """SECRET: draw reports by k-ary randomised response: the true answer with probability a, else a uniform one.
 
         Args:
             answers: True answer of each person.
-            randomness: Random numbers of the people.
+            randomness: Source of random bits.
 
         Returns:
             Reports, (people, octets).
@@ -574,23 +606,25 @@ class HadamardResponse(Randomiser):
 
     @cached_property
     def _true_sign_parts(self) -> int:
-        """The probability p, as a multiple of 1 / `ONE_PROBABILITY`."""
+        """Probability p of reporting the true sign, as a multiple of 1 / `ONE_PROBABILITY`."""
         return round_down(1 / (1 + bound_exp_neg_above(self.epsilon)))
 
     @cached_property
     def support(self) -> Support:
-        """The exact support probabilities: p for the true answer, 1/2 for each other, independent for two others."""
+        """Exact support probabilities: p for the true answer, 1/2 for each other, and 1/4 for two others together."""
         p_true = Fraction(self._true_sign_parts, ONE_PROBABILITY)
         return Support(p_true, Fraction(1, 2), p_true / 2, Fraction(1, 4))
 
     @property
     def octets(self) -> int:
-        """Length of a report in bytes: an index and a bit."""
+        """Length of a report in bytes; a report is a column index of the Hadamard matrix and a bit."""
         return count_octets_needed(2 * self.index_count)
 
     def find_probability(self, answer: int, report: bytes) -> Fraction:
-        """Return the probability of a report: ``support.p_true`` if its bit is the true sign at its index, else one
-        minus that, divided by the number of indices.
+        """Return the exact probability of a report, given the true answer.
+
+        It is ``support.p_true`` if the bit is the true sign at the report's index, else one minus that; divided by the
+        number of indices.
 
         Args:
             answer: True answer, from 0.
@@ -658,15 +692,24 @@ class HadamardResponse(Randomiser):
         return from_octets(received) < 2 * self.index_count
 
     def count_support(self, reports: Reports) -> IntArray:
-        """Return how many reports support each answer.
+        """Return how many reports support each answer, by a fast Walsh-Hadamard transform of the signs at each index.
 
-        The fast Walsh-Hadamard transform of the signs at each index gives all counts at once.
+        Args:
+            reports: Valid reports, of shape ``(reports, octets)``.
+
+        Returns:
+            Numbers of reports, ``(answers,)``.
         """
         bit_counts = np.bincount(from_octets(reports), minlength=2 * self.index_count).reshape(-1, 2)
         return ((len(reports) + walsh_hadamard(bit_counts[:, 0] - bit_counts[:, 1])) // 2)[: self.answers]
 
     def count_support_of(self, answer: int, reports: Reports) -> int:
-        """Return how many reports support one answer, directly, without a table of all answers."""
+        """Return how many reports support one answer, without computing the counts of all answers.
+
+        Args:
+            answer: Number of the answer, from 0.
+            reports: Valid reports, of shape ``(reports, octets)``.
+        """
         numbers = from_octets(reports)
         return int(np.count_nonzero(compute_parity(numbers >> 1 & answer) == (numbers & 1)))
 
@@ -685,6 +728,9 @@ def walsh_hadamard(signs: IntArray) -> IntArray:
     q`` is odd.
 
     The length of `signs` must be a power of two.
+
+    Args:
+        signs: Integers, as many as a power of two.
 
     >>> walsh_hadamard(np.array([3, 1, 0, 0])).tolist()
     [4, 2, 4, 2]
@@ -726,24 +772,26 @@ class SubsetSelection(BitVectorRandomiser):
 
     @cached_property
     def size(self) -> int:
-        """Number of answers in a set, d."""
+        """Number d of answers in a reported set."""
         return min(max(1, round(self.answers * self._size_fraction)), self.answers - 1)
 
     @property
     def _size_fraction(self) -> Fraction:
-        """The fraction ``1 / (1 + e)`` of the answers, nearly, that minimises the variance of rare answers."""
+        """Fraction of the answers that a reported set contains: nearly ``1 / (1 + exp(epsilon))``, which minimises the
+        variance of counts of rare answers.
+        """
         below = bound_exp_neg_above(self.epsilon)
         return below / (1 + below)
 
     @cached_property
     def _inclusion_parts(self) -> int:
-        """The probability p, as a multiple of 1 / `ONE_PROBABILITY`."""
+        """Probability p that the reported set contains the true answer, as a multiple of 1 / `ONE_PROBABILITY`."""
         excluded_weight = (self.answers - self.size) * bound_exp_neg_above(self.epsilon)
         return round_down(self.size / (self.size + excluded_weight))
 
     @cached_property
     def support(self) -> Support:
-        """The exact support probabilities of uniform sets that hold the true answer with probability p."""
+        """Exact support probabilities of subset selection: p for the true answer, less for another, and for pairs."""
         p_true = Fraction(self._inclusion_parts, ONE_PROBABILITY)
         size = self.size
         others = self.answers - 1
@@ -794,13 +842,13 @@ class SubsetSelection(BitVectorRandomiser):
         return rows.view(np.uint8)[:, : self.octets]
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Return a mask of the rows with exactly d set bits.
+        """Return which received reports have exactly d set bits, as every report of subset selection has.
 
         Args:
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Array of shape ``(rows,)``.
+            Mask, ``(rows,)``.
         """
         return np.asarray(count_set_bits(received) == self.size, dtype=np.bool_)
 
@@ -819,13 +867,15 @@ class UnaryEncoding(BitVectorRandomiser):
 
     @cached_property
     def _false_bit_parts(self) -> int:
-        """The probability q, as a multiple of 1 / `ONE_PROBABILITY`."""
+        """Probability q that the bit of an answer that is not true is set, as a multiple of 1 / `ONE_PROBABILITY`."""
         below = bound_exp_neg_above(self.epsilon)
         return round_up(below / (1 + below))
 
     @cached_property
     def support(self) -> Support:
-        """The exact support probabilities of independent bits: 1/2 for the true answer, q for each other."""
+        """Exact support probabilities of unary encoding with independent bits: 1/2 for the true answer, q for each
+        other.
+        """
         p_true = Fraction(1, 2)
         p_other = Fraction(self._false_bit_parts, ONE_PROBABILITY)
         return Support(p_true, p_other, p_true * p_other, p_other**2)
@@ -866,13 +916,13 @@ class UnaryEncoding(BitVectorRandomiser):
         return rows
 
     def _mark_valid_weights(self, received: Reports) -> BoolArray:
-        """Return True for every row: any number of set bits is possible.
+        """Return True for every received report, because unary encoding can set any number of bits.
 
         Args:
             received: Rows of bytes that were received, of the right length.
 
         Returns:
-            Array of shape ``(rows,)``.
+            Mask, ``(rows,)``.
         """
         return np.ones(len(received), dtype=np.bool_)
 

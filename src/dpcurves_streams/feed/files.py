@@ -66,8 +66,9 @@ class LiveWindows:
         self._intake.open_windows(0)
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of steps after `time_step`, as they close by the clock; several at once if several have
-        closed.
+        """Yield the exact counts (windows) of steps after `time_step`, as the steps close by the clock.
+
+        Several windows are yielded at once if several have closed.
 
         Args:
             time_step: Last step that was released; 0 before the first.
@@ -115,6 +116,12 @@ class _Inbox:
     """SECRET. Bounded queue of tuples that a thread reads, with their arrival times."""
 
     def __init__(self, tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], intake: StreamSpec) -> None:
+        """Start a thread that reads the tuples of a live stream into a queue.
+
+        Args:
+            tuples: Fields of each tuple by name, as the user's iterable gives them.
+            intake: Declared states and schedule of the stream.
+        """
         self._intake = intake
         # 2**16: tuples in the queue before the reading thread blocks
         self._queue: Queue[tuple[int, TupleFields, bool]] = Queue(2**16)
@@ -124,7 +131,7 @@ class _Inbox:
         Thread(target=self._read_tuples, args=(tuples,), daemon=True).start()
 
     def is_over(self, time_step: int) -> bool:
-        """Return True if the stream has ended and its last step has closed.
+        """Return True if all tuples of a stream without end were read, and the step in which they ended was released.
 
         Args:
             time_step: Last step that was released.
@@ -169,9 +176,13 @@ class _Inbox:
         return item
 
     def _wait_for_tuple(self, closing_time: int) -> tuple[int, TupleFields, bool] | None:
-        """Return the next item of the queue: arrival time, fields, and True after the last tuple.
+        """Return the next item of the queue of tuples, waiting for it until a time.
 
-        None if `closing_time` passes first.
+        Args:
+            closing_time: End of the wait, in microseconds since 1970.
+
+        Returns:
+            Arrival time, fields, and True after the last tuple; None if the time passes first.
         """
         while True:
             wait = (closing_time - self._intake.clock.now()) / 1e6
@@ -199,8 +210,9 @@ class _Inbox:
 def _read_all(
     tuples: Iterable[TupleFields] | AsyncIterable[TupleFields], take: Callable[[TupleFields], object]
 ) -> None:
-    """Pass all tuples (rows) of an iterable to a function. The iterable's errors are not shown, because they may quote
-    a tuple.
+    """Pass each tuple (record) of an iterable to a function, in this thread.
+
+    The iterable's errors are not shown, because they may quote a tuple.
 
     Args:
         tuples: Iterable or asynchronous iterable of mappings.
@@ -225,7 +237,12 @@ def _read_all(
 
 
 async def _read_async(tuples: AsyncIterable[TupleFields], take: Callable[[TupleFields], object]) -> None:
-    """Pass the tuples of an async iterable to `take`; pass None for an item that is no mapping."""
+    """Pass each tuple (record) of an asynchronous iterable to a function.
+
+    Args:
+        tuples: The iterable.
+        take: Function of a tuple; it gets None for an item that is no mapping.
+    """
     async for fields in tuples:
         take(fields if isinstance(fields, Mapping) else None)
 
@@ -408,17 +425,6 @@ class TupleTable:
     Formal guarantees: the used tuples of a user in a step are a function of the key and of these tuples. At most K are
     used, each in one slot, a cell or a reason, and one more slot counts users with more than K. Once the schema is
     checked, no tuple can raise an error.
-
-    Args:
-        data: Table, as in `open_records`.
-        rule: Which tuples are counted.
-        axes: The states.
-        key: Secret key of the stream, which selects the used tuples of a user.
-        delimiter: Separator of the fields of a CSV file.
-
-    Raises:
-        TypeError, ValueError: as in `open_records`; or a column is missing, or cannot hold the declared states. The
-            message shows no value.
     """
 
     __slots__ = ("_bound", "_cell", "_derived", "_engine", "_filter", "_key", "_places", "_used")
@@ -426,6 +432,19 @@ class TupleTable:
     def __init__(
         self, data: Any, rule: ContributionRule, axes: Sequence[Axis | Categories], key: bytes, delimiter: str = ","
     ) -> None:
+        """Open a table of tuples (records of a stream) to count them by time step; columns are checked, no row is read.
+
+        Args:
+            data: Table, as in `open_records`.
+            rule: Which tuples are counted.
+            axes: The states.
+            key: Secret key of the stream, which selects the used tuples of a user.
+            delimiter: Separator of the fields of a CSV file.
+
+        Raises:
+            TypeError, ValueError: as in `open_records`; or a column is missing, or cannot hold the declared states. The
+                message shows no value.
+        """
         self._derived = DerivedColumns(open_source(data, delimiter))
         self._used = rule
         self._key = key
@@ -447,10 +466,15 @@ class TupleTable:
             self._engine = None
 
     def count_by_time_step(self, after: int) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
-        """SECRET: yield arrays of steps, slots (cells or reasons) and numbers of tuples, ordered by step, for steps
-        after `after`; zeros are left out.
+        """SECRET: yield exact numbers of tuples by step and slot, for the steps after a step; zeros are left out.
 
         Slots are the cells, then the reasons of `UncountedReason`; the slot of `BEYOND_CAP` counts users.
+
+        Args:
+            after: Last step that was released; 0 before the first.
+
+        Yields:
+            Steps, slots and numbers of tuples: three arrays of equal length, ordered by step.
         """
         engine = self._open_engine()
         cap = self._used.tuples_per_user
@@ -478,7 +502,7 @@ class TupleTable:
         return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True)) | filtered
 
     def _count_failing(self, engine: DuckConnection) -> int:
-        """CONFIDENTIAL. Return the exact number of tuples that fail the filter.
+        """CONFIDENTIAL. Return the exact number of tuples that fail the stream's filter.
 
         Args:
             engine: Connection to DuckDB in which the table is open.
@@ -491,11 +515,14 @@ class TupleTable:
 
     @property
     def _cells(self) -> int:
-        """Number of cells of all states."""
+        """Number of counts of a step: of all combinations of declared states."""
         return prod(bound.axis.slots for bound in self._bound)
 
     def _open_engine(self) -> DuckConnection:
-        """Return the connection with the used tuples; they are read and placed at the first call."""
+        """Return a DuckDB connection that holds the tuples within the cap per user, with their steps and cells.
+
+        The table is read at the first call.
+        """
         if self._engine is None:
             engine = self._engine = DuckConnection()
             engine.connection.execute("SET TimeZone = 'UTC'")
@@ -503,7 +530,10 @@ class TupleTable:
         return self._engine
 
     def _place_tuples(self, engine: DuckConnection) -> None:
-        """SECRET: store each tuple's step, slot and rank among its user's tuples in a temporary table of DuckDB.
+        """SECRET: store, in a temporary table of DuckDB, how each tuple is counted within the cap on tuples per user.
+
+        Columns are its time step, its slot (cell, or reason why it is not counted), and its rank among its user's
+        tuples.
 
         Args:
             engine: DuckDB connection in which the table is created.
@@ -555,12 +585,12 @@ def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
 
 
 def _slot_query(placed_query: str, time_steps: int, cells: int) -> str:
-    """Return SQL for the step and the slot of each tuple: its cell, or its first reason of `UncountedReason`.
+    """Return SQL for the step of each tuple, and for its cell or the reason why it is not counted (its slot).
 
     Args:
         placed_query: SQL of tuples with `time_step` and `place`, the cell; NULL where they are unknown.
         time_steps: Number of steps of the stream.
-        cells: Number of cells; reasons are numbered after them.
+        cells: Number of cells; reasons of `UncountedReason` are numbered after them.
     """
     outside = f"time_step NOT BETWEEN 1 AND {time_steps}"
     slot_of = {reason: cells + index for reason, index in PLACE_OF.items()}
@@ -662,7 +692,13 @@ class TableWindows:
         """
 
     def _build_windows(self, counts: _CountBatches, time_step: int, last: int) -> Iterator[Sequence[Window]]:
-        """SECRET: yield the windows of steps after `time_step` up to `last`, in batches, from counts by step."""
+        """SECRET: yield the windows of steps after `time_step` up to `last`, in batches, from counts by step.
+
+        Args:
+            counts: Exact numbers of tuples by step and cell.
+            time_step: Last step that was released; 0 before the first.
+            last: Last step that has closed.
+        """
         for time_steps in self._intake.batch_time_steps(time_step + 1, last):
             cells = self._intake.cells
             table = np.zeros((len(time_steps), cells + len(self._intake.reasons)), dtype=np.int64)
@@ -671,7 +707,11 @@ class TableWindows:
             yield [Window(step, row[:cells], row[cells:]) for step, row in zip(time_steps, table, strict=True)]
 
     def _open_tuples(self, last: int) -> TupleTable:
-        """Open the table with the rule that selects the counted tuples up to step `last`."""
+        """Open the table with the rule that selects the counted tuples up to step `last`.
+
+        Args:
+            last: Last step that has closed.
+        """
         fields, schedule = self._intake.fields, self._intake.schedule
         rule = ContributionRule(
             fields.time, fields.user, fields.tuples_per_user or 1, schedule.start, schedule.every,
@@ -681,13 +721,13 @@ class TableWindows:
 
 
 def require_end(intake: StreamSpec) -> None:
-    """Check that a stream of a finished source has an end.
+    """Check that a stream has an end, which a finished file or table needs.
 
     Args:
         intake: Declared states and schedule of the stream.
 
     Raises:
-        ValueError: it has none.
+        ValueError: the schedule has no end.
     """
     if intake.schedule.end is None:
         raise InvalidArgument(
@@ -703,7 +743,8 @@ class _CountBatches:
         self._rest: Any = None
 
     def take_before(self, stop: int) -> Iterator[Any]:
-        """Yield steps before `stop`, with slots and counts, as arrays.
+        """Yield the exact counts of steps before `stop` as arrays: number of the step, index of the counted cell or
+        reason (slot), and count.
 
         Args:
             stop: First step that is left for later.

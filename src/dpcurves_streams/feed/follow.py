@@ -42,7 +42,9 @@ class Source(Protocol):
     """Interface of sources, which return the windows of a stream once its declaration is known."""
 
     def windows(self, intake: StreamSpec) -> Windows:
-        """Return the windows of a stream. Refuses, from the header or schema alone, fields that cannot be counted.
+        """Return the source as windows, which give the exact counts of each closed time step.
+
+        Fields that are missing or cannot be counted are refused from the header or schema alone.
 
         Args:
             intake: Declared states and schedule of the stream.
@@ -71,6 +73,14 @@ class FollowedStream:
     """
 
     def __init__(self, stream: _Stream, windows: Windows, ledger: Ledger, grant: Grant) -> None:
+        """Begin to follow a charged stream, from its first step; `follow` makes this object.
+
+        Args:
+            stream: Question, declaration and plan of the stream.
+            windows: Exact counts of closed time steps.
+            ledger: Store of the releases.
+            grant: The ledger's charge of the whole stream.
+        """
         self.plan = stream.plan
         self.dropped = stream.intake.drop_counts
         self._stream = stream
@@ -119,8 +129,9 @@ class FollowedStream:
 
     @staticmethod
     def _warn(notes: Mapping[Any, str], warned: dict[Any, str]) -> None:
-        """Warn of each reason for which the user has not been warned yet; only released numbers and public texts are
-        shown.
+        """Warn of each reason for uncounted tuples of which no warning was given yet.
+
+        Only released numbers and public texts are shown.
 
         Args:
             notes: Text of the warning, by reason.
@@ -166,14 +177,14 @@ class FollowedStream:
                     yield time_step, self._parse_release(text)
 
     def _release_windows(self, state: Any, windows: Sequence[Window]) -> tuple[Any, dict[int, str]]:
-        """SECRET: add noise to the counts of closed windows, in order.
+        """SECRET: add noise to the exact counts of closed windows, in order.
 
         Args:
-            state: State of the stream after the last released step.
+            state: State of the mechanism after the last released step.
             windows: Closed windows, in the order of their steps.
 
         Returns:
-            State after the last window, and each step's release as JSON.
+            State after the last window, and each step's release as JSON text, by number of the step.
         """
         texts = {}
         trust = self._stream.trust
@@ -249,19 +260,21 @@ class _Stream:
 
     @property
     def facts(self) -> NoteFacts:
-        """Public facts that notes on uncounted tuples mention."""
+        """Public facts of the stream (field of timestamps, schedule, grace, cap per user) that notes on uncounted
+        tuples state.
+        """
         schedule = self.schedule
         fields = self.intake.fields
         return NoteFacts(fields.time, schedule.description, f"{schedule.grace / 1e6:g} s", fields.tuples_per_user)
 
     @property
     def binding(self) -> str:
-        """Fingerprint of the declaration, to which the ledger binds the charge."""
+        """Fingerprint (hash) of the stream's declaration, to which the ledger binds its charge."""
         return fingerprint(self.plan.fingerprint, self.schedule, self.intake.fields)
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """Privacy statement of everything shown of the stream."""
+        """Privacy statement of everything that is released of the stream: its loss, unit and trust model."""
         trust, _, mechanism = self.plan.made_by.partition(": ")
         return PrivacyStatement.from_loss(
             self.plan.loss, self.plan.adjacency, trust=trust, mechanism=mechanism, seeded=self.randomness.is_seeded,
@@ -435,7 +448,7 @@ def _filter_query(counts: StreamQuestion, where: Any) -> TimeStepQuery:
 
 
 def _set_time_steps(counts: StreamQuestion, schedule: Schedule) -> StreamQuestion:
-    """Return the question with the number of time steps that the schedule has.
+    """Return the question with the schedule's number of time steps, from which noise is planned.
 
     Args:
         counts: Question of the stream, with or without a number of time steps.

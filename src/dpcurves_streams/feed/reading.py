@@ -192,6 +192,14 @@ class JsonLinesFile:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
+        """Open the file to which steps are written, without cutting anything off yet.
+
+        Args:
+            path: The file; created if missing.
+
+        Raises:
+            ValueError: The file cannot be opened for writing.
+        """
         self._is_behind = True  # existing lines have not been compared yet
         try:
             self._file: BinaryIO = open(path, "a+b", buffering=0)  # noqa: SIM115 - `with` closes it
@@ -307,7 +315,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
 
 
 def _interval_bounds(readings: Sequence[StepReading], window: int | None, level: float) -> list[Interval]:
-    """Return intervals of the counts, or of sums over a window, of all steps.
+    """Return the confidence intervals of all steps' counts, or of their sums over a window, for a plot.
 
     Args:
         readings: The steps, at least one.

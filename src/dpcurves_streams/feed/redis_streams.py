@@ -73,6 +73,14 @@ class RedisStream:
     """
 
     def __init__(self, url: str, stream: str, *, group: str = "dpcurves", consumer: str = "dpcurves") -> None:
+        """Name a Redis stream as the source of a stream's tuples; nothing is connected yet.
+
+        Args:
+            url: URL of the server: ``redis://host:6379/0``, ``rediss://...`` or ``unix:///socket``.
+            stream: Key of the stream.
+            group: Consumer group; each followed stream needs a separate group.
+            consumer: Name of the consumer.
+        """
         self._url = url
         self._stream = stream
         self._group = group
@@ -95,14 +103,15 @@ class RedisStream:
 
 
 class RedisWindows:
-    """Counter of stream entries in windows, which close at their watermark by the server's clock.
-
-    Args:
-        entries: The consumer that reads the entries.
-        intake: Declared states and schedule of the stream.
-    """
+    """Counter of stream entries in windows, which close at their watermark by the server's clock."""
 
     def __init__(self, entries: _GroupConsumer, intake: StreamSpec) -> None:
+        """Prepare to count the entries of a Redis stream in time steps; nothing is sent to the server yet.
+
+        Args:
+            entries: The consumer that reads the entries.
+            intake: Declared states and schedule of the stream.
+        """
         self._entries = entries
         self._intake = intake
         self._unsettled: dict[int, list[bytes]] = {}
@@ -183,7 +192,8 @@ class RedisWindows:
             time_step = max(time_step, last)
 
     def _count_batch(self, windows: OpenWindows, batch: Sequence[Entry]) -> None:
-        """SECRET: count entries, and note which step each belongs to.
+        """SECRET: count entries of the Redis stream in their steps, and remember each entry's step until it is
+        acknowledged.
 
         Args:
             windows: The open windows, whose counts grow.
@@ -240,7 +250,7 @@ class RedisSink:
             )
 
     def _find_entry(self, step: int) -> dict[str, str] | None:
-        """Return the fields of a step's entry; None if the step is not stored.
+        """Return the fields of the Redis entry that holds a step's release; None if the step is not stored.
 
         Args:
             step: Number of the time step, from 1.
@@ -253,15 +263,17 @@ class _GroupConsumer:
     """A consumer of a Redis consumer group, with the lease that lets a single process read the group at a time.
 
     All methods that ask the server raise `InvalidArgument` if Redis cannot be reached.
-
-    Args:
-        client: Client of the Redis server.
-        stream: Key of the stream.
-        group: Consumer group.
-        consumer: Name of the consumer.
     """
 
     def __init__(self, client: Any, stream: str, group: str, consumer: str) -> None:
+        """Prepare to read a Redis stream as a consumer of a group; nothing is sent yet.
+
+        Args:
+            client: Client of the Redis server.
+            stream: Key of the stream.
+            group: Consumer group.
+            consumer: Name of the consumer.
+        """
         self._client = client
         self._stream = stream
         self._group = group
@@ -348,7 +360,7 @@ class _GroupConsumer:
             _call_server(lambda batch=batch: self._client.xack(self._stream, self._group, *batch))  # type: ignore[misc]
 
     def _has_group(self) -> bool:
-        """Return True if the stream has the consumer group."""
+        """Return True if the consumer group exists on the Redis stream."""
         groups = _call_server(
             lambda: self._client.xinfo_groups(self._stream) if self._client.exists(self._stream) else []
         )
@@ -415,18 +427,22 @@ def _call_server(action: Callable[[], Result]) -> Result:
 def _parse_entry_id(name: bytes) -> tuple[int, int]:
     """Return the time in an entry's id, in milliseconds since 1970, and its sequence number.
 
-    >>> _parse_entry_id(b"1700000000000-2")
-    (1700000000000, 2)
-
     Args:
         name: Id of the entry; without a sequence number the number is 0.
+
+    >>> _parse_entry_id(b"1700000000000-2")
+    (1700000000000, 2)
     """
     time, _, number = name.partition(b"-")
     return int(time), int(number or 0)
 
 
 def _decode_fields(fields: Mapping[bytes, bytes] | None) -> dict[str, str] | None:
-    """Return the fields of an entry as text, invalid UTF-8 replaced; None for an entry that was deleted meanwhile."""
+    """Return the fields of an entry as text, invalid UTF-8 replaced; None for an entry that was deleted meanwhile.
+
+    Args:
+        fields: Fields of the entry as bytes; None for a deleted entry.
+    """
     if not fields:
         return None
     return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in fields.items()}

@@ -110,12 +110,19 @@ def parse_timestamp(name: str, value: Any) -> int:
 
 
 def to_microseconds(time: datetime) -> int:
-    """Return whole microseconds since 1970; a time without a zone is in UTC."""
+    """Return whole microseconds since 1970; a time without a zone is in UTC.
+
+    Args:
+        time: Date and time.
+    """
     return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
 
 
 def format_timestamp(timestamp: int) -> str:
     """Format a timestamp as ISO 8601 in UTC; beyond the year 9999 and far before 1970, in seconds.
+
+    Args:
+        timestamp: Microseconds since 1970 (UTC).
 
     >>> format_timestamp(60_000_000)
     '1970-01-01T00:01:00+00:00'
@@ -126,7 +133,11 @@ def format_timestamp(timestamp: int) -> str:
 
 
 def _parse_time(text: str) -> datetime | Fraction | None:
-    """Return a text as seconds since 1970 or as a time; None if it is neither."""
+    """Return a text as seconds since 1970 or as a time; None if it is neither.
+
+    Args:
+        text: ISO 8601 text, or a number of seconds.
+    """
     if fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,6})?", text.strip()):
         return Fraction(text.strip())
     try:
@@ -149,9 +160,14 @@ def _parse_number(name: str, value: Any) -> Fraction:
 
 
 def _require_whole(name: str, microseconds: Fraction) -> int:
-    """Return a number of microseconds as an integer.
+    """Return a number of microseconds as an integer, if it is whole and not too large.
 
-    Raises `InvalidArgument` under this argument name for fractions, and for more than about 36,500 years.
+    Args:
+        name: Name of the argument, for the message.
+        microseconds: The number.
+
+    Raises:
+        InvalidArgument: the number is a fraction, or more than about 36,500 years.
     """
     # 2**60 microseconds, about 36,500 years, is the largest timestamp and span
     if microseconds.denominator != 1 or abs(microseconds) > 2**60:
@@ -180,18 +196,19 @@ class SystemClock:
 
 
 class CellFinder:
-    """Finds the cell of a tuple among the declared states.
-
-    Args:
-        axes: The states, and the filter of the tuples.
-
-    Raises:
-        ValueError: the filter, or an expression in the place of a field, is invalid.
-    """
+    """Finds the cell of a tuple among the declared states."""
 
     __slots__ = ("_columns", "_filter", "_numbers", "_texts")
 
     def __init__(self, axes: Sequence[Axis | Categories]) -> None:
+        """Prepare to find the declared state (cell) of each tuple of a stream.
+
+        Args:
+            axes: The states, and the filter of the tuples.
+
+        Raises:
+            ValueError: the filter, or an expression in the place of a field, is invalid.
+        """
         self._columns = [StateColumn.from_axis(axis) for axis in axes]
         self._texts = [_slots_by_text(axis) for axis in axes]
         self._numbers = [_slots_by_number(axis) for axis in axes]
@@ -237,10 +254,14 @@ class StateColumn:
 
     @classmethod
     def from_axis(cls, axis: Axis | Categories) -> Self:
-        """Return the column of an axis, computed if its text is an expression.
+        """Return the column whose values decide the state of a tuple, parsed as an expression if its text is one.
 
-        Raises `InvalidArgument` for an invalid expression with brackets, comparisons or ``+ * /``; text without these
-        is the name of a column.
+        Args:
+            axis: Declared states, with the text of their column or expression.
+
+        Raises:
+            InvalidArgument: an expression with brackets, comparisons or ``+ * /`` is invalid; text without these is the
+                name of a column.
         """
         column = str(axis.column)
         if not is_expression(axis):
@@ -269,7 +290,7 @@ class StateColumn:
 
 
 def invert_axis(axis: Axis | Categories) -> tuple[Axis | Categories, str]:
-    """Return an axis of ``ln(x)`` or ``exp(x)`` as an axis of x on the inverse grid, and the text of x.
+    """Return an axis on ``ln(x)`` or ``exp(x)`` as an axis on x itself, on the inverse grid, and the text of x.
 
     Any other axis is returned with the text of its column.
 
@@ -283,7 +304,10 @@ def invert_axis(axis: Axis | Categories) -> tuple[Axis | Categories, str]:
 
 
 def find_stream_filter(axes: Sequence[Axis | Categories]) -> str:
-    """Return the filter of a stream's tuples, which all axes share; empty: all tuples count.
+    """Return the condition that selects the tuples of a stream, as all axes state it; empty: all tuples count.
+
+    Args:
+        axes: Declared states, each with its filter.
 
     Raises:
         ValueError: axes have different filters.
@@ -335,7 +359,7 @@ def _find_slot(
 
 
 def _state_texts(value: Any) -> tuple[str, ...]:
-    """Return the texts by which a state may be declared for a value; a number also without ``.0``.
+    """Return the texts under which the state of a value may have been declared; a number also without ``.0``.
 
     Args:
         value: Value of a tuple's field.
@@ -354,7 +378,11 @@ def _state_texts(value: Any) -> tuple[str, ...]:
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a value as a finite double; None for other values."""
+    """Return a value as a finite double; None for other values.
+
+    Args:
+        value: Value of a tuple's field.
+    """
     if isinstance(value, str | int | float | np.integer | np.floating):
         try:
             number = float(value)
@@ -365,26 +393,26 @@ def _as_number(value: Any) -> float | None:
 
 
 def _slots_by_text(axis: Axis | Categories) -> dict[str, int]:
-    """Return the slot of each category that is a text; empty for a grid.
+    """Return the index of each declared category that is a text, to look up the state of a tuple; empty for a grid.
 
     Args:
-        axis: Axis of a state.
+        axis: Declared states.
 
     Returns:
-        Slot from 0 by category.
+        Index from 0 by category.
     """
     values = axis.values if isinstance(axis, Categories) else ()
     return {value: slot for slot, value in enumerate(values) if isinstance(value, str)}
 
 
 def _slots_by_number(axis: Axis | Categories) -> dict[float, int]:
-    """Return the slot of each category that is a number; empty for a grid.
+    """Return the index of each declared category that is a number, to look up the state of a tuple; empty for a grid.
 
     Args:
-        axis: Axis of a state.
+        axis: Declared states.
 
     Returns:
-        Slot from 0 by category; numbers are compared as floating-point numbers.
+        Index from 0 by category; numbers are compared as floating-point numbers.
     """
     values = axis.values if isinstance(axis, Categories) else ()
     return {float(value): slot for slot, value in enumerate(values) if not isinstance(value, str)}
@@ -414,6 +442,17 @@ class Schedule:
     grace: int
 
     def __init__(self, start: Any, every: Any, end: Any = None, grace: Any = 0) -> None:
+        """Return the time steps of a stream from their start and length.
+
+        Args:
+            start: Start of step 1: a `datetime`, ISO 8601 text or seconds since 1970.
+            every: Length of a step: a `timedelta`, text such as ``5m``, or seconds.
+            end: End of the last step; None: without end.
+            grace: How long a step waits for late tuples, as a length of time.
+
+        Raises:
+            ValueError: the length of a step is not above 0, or the end is not a whole number of steps after the start.
+        """
         object.__setattr__(self, "start", parse_timestamp("start", start))
         object.__setattr__(self, "every", parse_span("every", every))
         object.__setattr__(self, "end", None if end is None else parse_timestamp("end", end))

@@ -89,9 +89,10 @@ class Windows(Protocol):
         ...
 
     def windows_after(self, time_step: int) -> Iterator[Sequence[Window]]:
-        """Yield the windows of all steps after `time_step`, in order, as they close; several at once if several have.
+        """Yield the exact counts (windows) of all steps after `time_step`, in order, as the steps close.
 
-        The iterator blocks until a window closes. It ends with the stream.
+        Several windows are yielded at once if several have closed. The iterator blocks until a window closes, and ends
+        with the stream.
 
         Args:
             time_step: Last step that was released; 0 before the first.
@@ -172,6 +173,9 @@ class DropCounts:
         Without a file, nothing is done. Times of writing must not depend on tuples, so call it also for a step without
         any.
 
+        Args:
+            time_step: Number of the step that was released.
+
         Raises:
             ValueError: the file cannot be written.
         """
@@ -227,15 +231,6 @@ class OpenWindows:
     than K. Tuples with an unreadable user count as one user's. So the tuples of a unit change one window only, its
     cells and reasons by at most K in all, and the number of users beyond the cap by at most 1. No tuple can raise an
     error. All this holds for streams with equal arrival times.
-
-    Args:
-        schedule: Time steps and watermarks.
-        fields: Fields of a tuple.
-        axes: The states.
-        dropped: Counts of uncounted tuples.
-        after: Last step that was released before.
-        may_repeat: Whether the source may repeat tuples that it gave to an earlier process. Tuples of steps that closed
-            before then count as repeated, not as late.
     """
 
     __slots__ = ("_after", "_begun", "_counts", "_dropped", "_fields", "_keys", "_schedule", "_size", "_used")
@@ -250,6 +245,17 @@ class OpenWindows:
         *,
         may_repeat: bool = False,
     ) -> None:
+        """Begin to count tuples in the steps after a released step, without tuples.
+
+        Args:
+            schedule: Time steps and watermarks.
+            fields: Fields of a tuple.
+            axes: The states.
+            dropped: Counts of uncounted tuples.
+            after: Last step that was released before.
+            may_repeat: Whether the source may repeat tuples that it gave to an earlier process. Tuples of steps that
+                closed before then count as repeated, not as late.
+        """
         self._schedule = schedule
         self._fields = fields
         self._dropped = dropped
@@ -339,23 +345,28 @@ class OpenWindows:
         return DropReason.REPEATED if time_step <= self._after else None
 
     def _arrival_time_step(self, arrived: int | None) -> int | None:
-        """Return the first step that was open when a tuple arrived; None if that step was released, or all steps had
-        closed.
+        """Return the first step that was still open when a tuple arrived, in which a late or undated tuple is counted.
 
         Args:
             arrived: Arrival time in microseconds since 1970; None counts as before the first window closed.
+
+        Returns:
+            Number of the step; None if that step was released already, or all steps had closed.
         """
         step = 1 if arrived is None else self._schedule.last_closed_time_step(arrived) + 1
         is_over = self._schedule.time_steps is not None and step > self._schedule.time_steps
         return None if step <= self._after or is_over else step
 
     def _count_in_slot(self, step: int, given: Mapping[str, Any] | None, slot: int) -> int:
-        """Count a tuple in a cell or for a reason, within the cap on tuples per user; return its step.
+        """Count a tuple in its cell, or under its reason for not being counted, within the cap on tuples per user.
 
         Args:
             step: The step.
             given: Fields of the tuple, by which the user is found; None if they could not be parsed.
-            slot: Number of the cell; from the number of cells on, of a reason.
+            slot: Index of the cell; from the number of cells on, of a reason.
+
+        Returns:
+            The step.
         """
         cap = self._fields.tuples_per_user
         if self._fields.user is None or cap is None:
@@ -375,9 +386,9 @@ class OpenWindows:
         return step
 
     def _close_window(self, time_step: int) -> Window:
-        """SECRET: return the exact counts of a step, and forget them.
+        """SECRET: return the exact counts of a step that ends, and delete them from memory.
 
-        A user's uncounted tuples are used up to the rest of the cap.
+        A user's uncounted tuples are counted only up to the remainder of the cap on tuples per user.
 
         Args:
             time_step: Number of the step, from 1.
@@ -411,7 +422,11 @@ def _user_of(given: Mapping[str, Any] | None, field: str) -> str:
 
 
 def _user_text(user: Any) -> str:
-    """Return the user as text; empty for None and for values without text. It never raises."""
+    """Return the user as text; empty for None and for values without text. It never raises.
+
+    Args:
+        user: Value of the field of users.
+    """
     try:
         return "" if user is None else str(user)
     except Exception:
@@ -460,7 +475,7 @@ class StreamSpec:
 
     @property
     def cells(self) -> int:
-        """Number of counts of a step: the product of the cells of all axes."""
+        """Number of counts of a step: the product of the numbers of cells of all axes."""
         cells = 1
         for axis in self.axes:
             cells *= axis.slots
@@ -468,12 +483,14 @@ class StreamSpec:
 
     @property
     def reasons(self) -> tuple[UncountedReason, ...]:
-        """The reasons for not counting a tuple whose numbers are released, in the order of `Window.uncounted`."""
+        """Reasons for not counting a tuple of which the numbers of tuples are released, in the order of
+        `Window.uncounted`.
+        """
         return released_reasons(self.fields.user is not None)
 
     @property
     def is_over(self) -> bool:
-        """True if the last step has closed: no tuple is late, and all tuples are counted before anything is shown."""
+        """True if the stream has an end and its last step has closed by now, so that no tuple can be late any more."""
         return (
             self.schedule.time_steps is not None
             and self.schedule.last_closed_time_step(self.clock.now()) == self.schedule.time_steps
@@ -484,6 +501,10 @@ class StreamSpec:
 
         A batch has at most 1,024 steps, and fewer if a step has many counts. Nothing is yielded if `first` is after
         `last`.
+
+        Args:
+            first: Number of the first step.
+            last: Number of the last step.
         """
         # 2**20: counts that are stored together
         size = max(1, min(1024, 2**20 // self.cells))  # steps stored together

@@ -114,7 +114,7 @@ class StreamMechanismChoice(TimeStepMechanism):
         return state
 
     def _mechanism_of(self, plan: Plan) -> Sequential[Any]:
-        """Return the mechanism that made a plan.
+        """Return the mechanism that made a plan, by the same choice from its query and loss.
 
         Args:
             plan: Plan of the stream.

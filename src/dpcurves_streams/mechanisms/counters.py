@@ -57,6 +57,10 @@ def best_window_shape(windows: tuple[int, ...], family: Family) -> TreeShape:
     The error is the sum over windows of the mean variance over the positions of the window's end in a block, relative
     to noise on single steps. Blocks have a power of two steps, up to the longest window.
 
+    Args:
+        windows: Lengths of the windows in steps.
+        family: Laplace or Gaussian noise.
+
     >>> best_window_shape((1,), Family.LAPLACE).widths, best_window_shape((256,), Family.LAPLACE).widths
     ((1,), (32, 1))
     """
@@ -103,7 +107,7 @@ def mean_window_variance(tree: PrefixTree, window: int) -> float:
 
 
 def _partial_block_variance(tree: PrefixTree, time_steps: IntArray) -> FloatArray:
-    """Return the variance of the sum of `time_steps` steps of a block, the same for any steps of it.
+    """Return the noise variance of the sum of some consecutive steps of a block, equal for any position in it.
 
     Args:
         tree: Tree over a block of steps, with one or two levels.
@@ -194,8 +198,9 @@ class TreeCounter(TimeStepMechanism):
     """
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of running totals; its error is the root mean variance over the windows, or over the first
-        steps.
+        """Return the plan of noisy running totals by trees of noise, from public facts alone.
+
+        The error of the plan is the root mean noise variance over the windows, or over the first steps.
 
         Args:
             query: Keys, steps and windows that are counted.
@@ -271,8 +276,9 @@ class TreeCounter(TimeStepMechanism):
 
 
 def epoch_shapes(query: TimeStepQuery, family: Family) -> list[tuple[int, TreeShape]]:
-    """Return how a stream is divided into blocks of time steps, each with a tree of noise, from public facts. Many keys
-    make blocks shorter.
+    """Return how a stream is divided into epochs of blocks of time steps, each block with a tree of noise.
+
+    It depends on public facts alone. Many keys make blocks shorter, so that their noise fits into memory.
 
     Args:
         query: Counts of a stream.
@@ -292,7 +298,7 @@ def epoch_shapes(query: TimeStepQuery, family: Family) -> list[tuple[int, TreeSh
 
 
 def _epoch_shape(time_steps: int, longest: int, family: Family) -> tuple[int, TreeShape]:
-    """Return the number and the shape of blocks that cover `time_steps` steps.
+    """Return how an epoch of `time_steps` steps is divided into blocks with a tree of noise each.
 
     Args:
         time_steps: Number of steps to cover.
@@ -308,7 +314,9 @@ def _epoch_shape(time_steps: int, longest: int, family: Family) -> tuple[int, Tr
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def _build_tree(shape: TreeShape, full_loss_noise: Noise) -> PrefixTree:
-    """Build a tree. A budget fraction divides the scale of Laplace noise, and the variance of Gaussian noise.
+    """Return the tree of noise of a block, with the scale of each level by its budget fraction.
+
+    A budget fraction divides the scale of Laplace noise, and the variance of Gaussian noise.
 
     Args:
         shape: Widths of the levels, and their budget fractions.
@@ -357,11 +365,13 @@ def fits_in_int64(tree: PrefixTree, largest: int) -> bool:
 def round_noise(
     prefix_noises: Any, carried_noise: tuple[int, ...], tree: PrefixTree, block_denominator: int
 ) -> list[int]:
-    """SECRET: add the noise of prefixes and of earlier blocks, and round to integers, halves up.
+    """SECRET: return the noise of running totals as integers: noise within the block plus noise of earlier blocks.
+
+    Sums are rounded to the nearest integer, halves up.
 
     Args:
-        prefix_noises: Noise of the block's prefixes, over its `prefix_denominator`.
-        carried_noise: Noise of earlier blocks, over `block_denominator`.
+        prefix_noises: Noise of the block's prefix up to this step for each key, over the tree's `prefix_denominator`.
+        carried_noise: Noise of earlier blocks for each key, over `block_denominator`.
         tree: Tree of the block.
         block_denominator: A multiple of ``tree.block_denominator``.
     """
@@ -448,8 +458,9 @@ class BufferedCounter(TimeStepMechanism):
     """
 
     def _plan(self, query: TimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of buffered totals; its error is the error of the totals until the horizon, or of the first
-        totals.
+        """Return the plan of noisy running totals by a buffered counter, from public facts alone.
+
+        The error of the plan is the error of the totals until the horizon, or of the first totals of an endless stream.
 
         Args:
             query: Keys and steps that are counted.
@@ -531,8 +542,7 @@ class BufferedCounter(TimeStepMechanism):
 def update_buffers(
     counts: list[int], run: WeightedSteps, state: tuple[tuple[int, ...], ...], buffers: Buffers
 ) -> tuple[list[int], tuple[tuple[int, ...], ...]]:
-    """SECRET: return the exact values of a step, as integers in units of ``2**-LATTICE_BITS`` records, and the buffers
-    after it, for each key.
+    """SECRET: return the exact weighted sums that a step releases after adding noise, and the buffers after the step.
 
     Args:
         counts: Exact counts of the step, one per key.
@@ -541,7 +551,7 @@ def update_buffers(
         buffers: Decays and weights of the buffers.
 
     Returns:
-        Values, one per key, and the new buffers.
+        Values as integers in units of ``2**-LATTICE_BITS`` records, one per key, and the new buffers, one row per key.
     """
     values = []
     after = []
@@ -561,10 +571,12 @@ def update_buffers(
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def choose_buffers(time_steps: int | None) -> Buffers:
-    """Return exponentials whose sum approximates the square-root weights, as integers that are equal on every machine.
+    """Return decays and weights of buffers, exponentials whose sum approximates the square root of the prefix-sum
+    matrix.
 
-    With ``x = u / (1 - u)`` the nodes of the rule are the memories x of `list_memories`, ``u = x / (1 + x)``, and the
-    weights ``log(MEMORY_RATIO) / pi * sqrt(u * (1 - u))``, where the root equals ``sqrt(x) / (1 + x)``.
+    They are integers that are equal on every machine. With ``x = u / (1 - u)`` the nodes of the trapezoidal rule are
+    the memories x of `list_memories`, ``u = x / (1 + x)``, and the weights ``log(MEMORY_RATIO) / pi * sqrt(u * (1 -
+    u))``, where the root equals ``sqrt(x) / (1 + x)``.
 
     Args:
         time_steps: Number of steps of the stream; None: no end.
@@ -580,7 +592,7 @@ def choose_buffers(time_steps: int | None) -> Buffers:
 
 
 def list_memories(time_steps: int | None) -> list[Fraction]:
-    """Return the memories of the buffers, in steps, from long to short, for a horizon or for endless streams.
+    """Return the memories of a buffered counter's buffers (steps over which a count fades), from long to short.
 
     Args:
         time_steps: Number of steps of the stream; None: no end.
@@ -598,8 +610,9 @@ def list_memories(time_steps: int | None) -> list[Fraction]:
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def weigh_steps(buffers: Buffers, time_steps: int | None) -> tuple[WeightedSteps, ...]:
-    """Return weights of the counts of all steps: one over the length of the column, rounded down, by exact arithmetic.
+    """Return the weights by which counts are multiplied so that a tuple at any step loses nearly the same privacy.
 
+    A weight is one over the length of the step's column in the strategy matrix, rounded down, by exact arithmetic.
     Consecutive steps share the weight of the first of them, whose column is the longest.
 
     Args:
@@ -651,9 +664,10 @@ def _weigh_endless_steps(buffers: Buffers) -> Iterator[WeightedSteps]:
 
 @lru_cache(maxsize=256)  # a pure function of public facts
 def squared_sensitivity(buffers: Buffers, runs: tuple[WeightedSteps, ...]) -> int:
-    """Return a bound on the sum of squared increases by one tuple, in squared units of the lattice; see the proof.
+    """Return the squared sensitivity of a buffered counter: a bound on the sum of squared increases by one tuple.
 
-    The first step of a run bounds the others, which have the same weights and fewer values.
+    It is in squared units of the lattice; the class `BufferedCounter` has the proof. The first step of a run bounds the
+    others, which have the same weights and fewer values.
 
     Args:
         buffers: Decays and weights of the buffers.
@@ -665,9 +679,10 @@ def squared_sensitivity(buffers: Buffers, runs: tuple[WeightedSteps, ...]) -> in
 
 @lru_cache(maxsize=2048)  # a pure function of public facts
 def _squared_length(buffers: Buffers, run: WeightedSteps, values: int) -> int:
-    """Return a bound on the sum of the squared increases of that many values by one tuple, the first in its own step.
+    """Return a bound on the squared sensitivity of released values to one tuple: the sum of their squared increases.
 
-    ``bound_k`` is a sum of geometric series, with `slack` as one that does not decay; so is its square.
+    The tuple is in the first of the steps. ``bound_k`` is a sum of geometric series, with `slack` as one that does not
+    decay; so is its square.
 
     Args:
         buffers: Decays and weights of the buffers.
@@ -691,7 +706,12 @@ def _squared_length(buffers: Buffers, run: WeightedSteps, values: int) -> int:
 
 
 def _bound_geometric_series(ratio: Fraction, length: int) -> Fraction:
-    """Return a number that is at least ``ratio + ratio**2 + ... + ratio**length``: the last power is rounded down."""
+    """Return an upper bound of ``ratio + ratio**2 + ... + ratio**length``, in exact fractions of bounded size.
+
+    Args:
+        ratio: Ratio of successive terms, below 1.
+        length: Number of terms.
+    """
     power = 1 << FRACTION_BITS
     base = int(ratio * (1 << FRACTION_BITS))
     for bit in bin(length)[2:]:

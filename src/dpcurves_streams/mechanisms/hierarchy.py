@@ -308,7 +308,8 @@ def best_budget_fractions(forest: Forest, family: Family) -> tuple[Fraction, ...
 
 
 def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], family: Family) -> float:
-    """Return the mean standard deviation of all nodes' best estimates, if the whole loss gives a deviation of 1.
+    """Return the mean standard deviation of the least-squares estimates of all nodes, by which budget fractions are
+    chosen.
 
     Args:
         forest: The nodes, with their parents.
@@ -316,7 +317,7 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
         family: Laplace, or else Gaussian.
 
     Returns:
-        The mean over aggregations and states.
+        The mean over aggregations and states, in units of the deviation of a count that has the whole loss.
     """
     power = 2 if family is Family.LAPLACE else 1
     variances: FloatArray = np.array([float(share) ** -power if share else np.inf for share in budget_fractions])
@@ -324,7 +325,7 @@ def mean_deviation(forest: Forest, budget_fractions: tuple[Fraction, ...], famil
 
 
 def _node_budget_fractions(forest: Forest, level_steps: list[int]) -> tuple[Fraction, ...]:
-    """Return the budget fraction of each aggregation, then of each state.
+    """Return the budget fraction of each aggregation, then of each state, which depends on the depth in the hierarchy.
 
     Args:
         forest: The aggregations and states.
@@ -433,7 +434,10 @@ class PrunedHierarchy(Memoryless):
 
 
 def division_rule(query: PrunedQuery, loss: PrivacyLoss, adjacency: Adjacency) -> DivisionRule:
-    """Calibrate the private decisions whether aggregations are divided, from public facts alone.
+    """Return the noise and thresholds of the private decisions whether to count the children of an aggregation
+    (PrivTree).
+
+    Only public facts are used.
 
     Args:
         query: The forest, and the budget fraction of the decisions.

@@ -182,7 +182,7 @@ class PIdentityCounter(TimeStepMechanism):
 
 
 def sample_prefix_noise(strategy: PIdentityStrategy, whole: Noise, keys: int, secret: bytes) -> Any:
-    """SECRET: derive the noise of all prefixes from a secret.
+    """SECRET: return the noise of the running totals after every step (prefixes), derived from a secret seed.
 
     Args:
         strategy: The strategy.

@@ -136,10 +136,12 @@ def decide_groups(
 
 
 def apply_pending(columns: IntArray) -> IntArray:
-    """Return the state after the pending update of the last values; the trees are not changed.
+    """SECRET: return the state of the open groups with the last step's values added, which `decide_groups` defers.
+
+    The Fenwick trees are not changed.
 
     Args:
-        columns: SECRET. State of `decide_groups`, (keys, STATE_COLUMNS).
+        columns: State of `decide_groups`, (keys, STATE_COLUMNS).
 
     Returns:
         A new array of this shape, in which no action is pending.
@@ -215,7 +217,7 @@ class GroupingState:
     shared_trees: SharedTrees
 
     def to_bytes(self) -> bytes:
-        """SECRET: serialise the columns of each key, and rows (key, value, number) of the groups after this step.
+        """SECRET: return the state as bytes: the columns of each key, and the values in the open groups.
 
         Raises:
             ValueError: Two steps were taken after this state, so that the shared trees have changed.
@@ -225,9 +227,10 @@ class GroupingState:
         return encode_state(KIND, {"time_step": self.time_step, **encoded})
 
     def _value_rows(self) -> IntArray:
-        """SECRET: return the values of the open groups after this step, (rows, 3).
+        """SECRET: return how often each value occurs in the open group of each key after this step, to store the state.
 
-        Each row has a key, a value, and the number of steps of the key's group with this value.
+        Returns:
+            Rows of key, value, and number of steps of the key's group with this value, (rows, 3).
         """
         self.require_not_superseded()
         task, last, top = (self.columns[:, column] for column in (TASK, LAST, TOP))
@@ -241,7 +244,9 @@ class GroupingState:
         return np.stack((keys, values, plain[keys, values]), axis=1)
 
     def require_not_superseded(self) -> None:
-        """Require that the shared trees still belong to this state: at most one step was taken after it.
+        """Check that this state can still be used: at most one step was taken after it.
+
+        Successive states share Fenwick trees, which later steps change.
 
         Raises:
             ValueError: Two steps were taken after this state.
@@ -290,7 +295,9 @@ class Pegasus(QueryMechanism):
     refusal_template = "{called} are not what {kind} asks"
 
     def _plan(self, query: GroupedTimeStepQuery, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return a plan of noisy counts and group decisions, from public facts alone.
+        """Return a plan of noisy counts, and of private decisions by which steps with similar counts are grouped.
+
+        Only public facts are used.
 
         Args:
             query: The counts of each time step, and the Grouper's budget fraction.
@@ -403,7 +410,7 @@ class Pegasus(QueryMechanism):
 
 
 def _count_nodes(table: ExactTable, query: GroupedTimeStepQuery) -> ExactTable:
-    """SECRET: return the exact counts of aggregations, if the query has any, and of states.
+    """SECRET: return the exact counts of all nodes that are grouped: aggregations, if the query has any, then states.
 
     Args:
         table: Exact counts of states.
@@ -415,9 +422,10 @@ def _count_nodes(table: ExactTable, query: GroupedTimeStepQuery) -> ExactTable:
 
 
 def _tree_size(largest: int) -> int:
-    """Return the smallest power of two above a value, at least 64.
+    """Return the number of values that a Fenwick tree must hold: the smallest power of two above `largest`, at least
+    64.
 
     Args:
-        largest: Nonnegative integer.
+        largest: Largest value, a nonnegative integer.
     """
     return max(64, 1 << largest.bit_length())

@@ -130,11 +130,11 @@ class Sequential(Protocol[Kept]):
 
 
 def require_next(time_step: int, state: State) -> None:
-    """Require that a state is of the step before; else a step would be skipped or released twice.
+    """Check that a mechanism's state was left by the step before, so that no step is skipped or released twice.
 
     Args:
         time_step: Number of the step to take, from 1.
-        state: State of the step before.
+        state: State that the step before returned.
 
     Raises:
         ValueError: The state is of another step.

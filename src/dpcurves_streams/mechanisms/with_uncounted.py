@@ -69,7 +69,9 @@ class CombinedState:
         return time_step
 
     def to_bytes(self) -> bytes:
-        """SECRET: return the states of all parts as bytes, which `WithUncountedTotals.restore_state` reads."""
+        """SECRET: return the states of all combined mechanisms as bytes, which `WithUncountedTotals.restore_state`
+        reads.
+        """
         states = {"counts": self.counts, "uncounted": self.uncounted, "beyond": self.users_beyond_cap}
         texts = {name: None if state is None else state.to_bytes().decode() for name, state in states.items()}
         return encode_state(KIND, {"time_step": self.time_step, **texts})
@@ -119,7 +121,9 @@ class WithUncountedTotals:
     mechanism: Sequential[Any]
 
     def plan(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
-        """Return the plan of all parts, from public facts alone.
+        """Return the plan of a combined release of counts, totals of uncounted tuples and users beyond the cap.
+
+        It is computed from public facts alone.
 
         Args:
             query: A `TimeStepQuery`: the counts of each time step, and the number of time steps.
@@ -152,7 +156,7 @@ class WithUncountedTotals:
         return Plan(query, loss, adjacency, made_by, distribution, counts.error)
 
     def begin(self, plan: Plan) -> CombinedState:
-        """Return the states of all parts before the first step.
+        """Return the states of all combined mechanisms before the first step.
 
         Args:
             plan: Plan of the stream, with a part for each mechanism.
@@ -164,7 +168,8 @@ class WithUncountedTotals:
     def step(
         self, table: ExactTable, time_step: int, state: CombinedState, plan: Plan, randomness: Randomness
     ) -> tuple[tuple[int, ...], CombinedState]:
-        """Release one time step of all parts.
+        """Release one time step: the counts by the mechanism that counts, and running totals of uncounted tuples by
+        reason, each with its noise.
 
         Args:
             table: SECRET. Exact counts of the time step: of the query's cells, of each of `TUPLE_REASONS`, and with a
@@ -196,7 +201,7 @@ class WithUncountedTotals:
         return (*counts, *totals, *user_totals), CombinedState(counts_state, totals_state, users_state)
 
     def restore_state(self, state_bytes: bytes, plan: Plan) -> CombinedState:
-        """Return the states of all parts from bytes that `CombinedState.to_bytes` wrote.
+        """Return the states of all combined mechanisms from bytes that `CombinedState.to_bytes` wrote.
 
         Args:
             state_bytes: SECRET. The bytes.
@@ -217,7 +222,7 @@ class WithUncountedTotals:
 
 
 def split_plan(plan: Plan) -> CombinedPlans:
-    """Return the plans of the parts of a release: their queries, losses and noise distributions.
+    """Return the separate plans of a combined release: of the counts, of uncounted tuples, and of users beyond the cap.
 
     Args:
         plan: Plan that `WithUncountedTotals.plan` made, for all parts together.
@@ -242,5 +247,9 @@ def split_plan(plan: Plan) -> CombinedPlans:
 
 
 def _beyond_cap_query(query: TimeStepQuery) -> TimeStepQuery:
-    """Return the query for the running total of users with more tuples than the cap on tuples per user."""
+    """Return the query for the running total of users with more tuples than the cap on tuples per user.
+
+    Args:
+        query: Query of the stream's counts.
+    """
     return uncounted_query((UncountedReason.BEYOND_CAP,), query.time_steps)

@@ -58,15 +58,17 @@ class MonotoneTotals:
 
     The total of a root follows the noisy total minus a slack, or stays. The increase of a node's total is distributed
     to its children by least squares of their noisy totals, so that none decreases.
-
-    Args:
-        parents: Parent of each node, which comes before the node; -1 for roots.
-        tuning: Sizes of the slack.
     """
 
     __slots__ = ("_children", "_roots", "_shown", "_time_step", "_tuning")
 
     def __init__(self, parents: Sequence[int], tuning: Tuning = TUNING) -> None:
+        """Begin running totals of a tree at 0, before the first step.
+
+        Args:
+            parents: Parent of each node, which comes before the node; -1 for roots.
+            tuning: Sizes of the slack.
+        """
         self._children = _list_children(parents)
         self._roots = np.flatnonzero(np.array(parents) < 0)
         self._tuning = tuning
@@ -74,10 +76,10 @@ class MonotoneTotals:
         self._time_step = 0
 
     def estimate_next(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """Return the totals to show after the next step. Steps are passed in order.
+        """Return running totals to show after the next step: integers that add up along the tree and never fall.
 
         Args:
-            totals: Unbiased noisy totals, (nodes,).
+            totals: Unbiased noisy totals of the step, (nodes,); steps are passed in order.
             deviations: Standard deviations of their noise, (nodes,).
 
         Returns:
@@ -96,7 +98,9 @@ class MonotoneTotals:
         return self._shown.copy()
 
     def _slack(self, totals: FloatArray, deviations: FloatArray) -> FloatArray:
-        """Return by how many tuples the noisy total of each root must exceed its shown total.
+        """Return the margin by which a root's noisy total must exceed its shown total before the shown total rises.
+
+        A shown total never falls, so it must not follow noise.
 
         Args:
             totals: Noisy totals of the roots, (roots,).
@@ -116,7 +120,7 @@ class MonotoneTotals:
 
 
 def fit_window(parents: Sequence[int], sums: FloatArray, upper_bounds: FloatArray) -> FloatArray:
-    """Project noisy sums over a window on integers that add up along a tree, from the roots down by least squares.
+    """Return integer sums over a window that add up along a tree, near to noisy sums by least squares, roots first.
 
     Args:
         parents: Parent of each node, which comes before the node; -1 for roots.
@@ -172,11 +176,11 @@ def allocate_integers(total: float, targets: FloatArray, upper_bounds: FloatArra
 def _list_children(parents: Sequence[int]) -> list[tuple[int, list[int]]]:
     """Return pairs of an inner node and the list of its children, in the order of nodes.
 
-    >>> _list_children([-1, 0, 0, 1])
-    [(0, [1, 2]), (1, [3])]
-
     Args:
         parents: Number of the parent of each node; negative for a node without a parent.
+
+    >>> _list_children([-1, 0, 0, 1])
+    [(0, [1, 2]), (1, [3])]
     """
     children: dict[int, list[int]] = {}
     for node, parent in enumerate(parents):

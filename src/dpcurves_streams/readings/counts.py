@@ -190,16 +190,17 @@ class UnsmoothedCounts:
 
 
 class UnsmoothedWindow:
-    """Sums of the last counts, clipped at zero.
-
-    Args:
-        width: Steps of a window.
-        keys: Number of counts of a step.
-    """
+    """Sums of the last counts, clipped at zero."""
 
     __slots__ = ("_passed", "_ring")
 
     def __init__(self, width: int, keys: int = 1) -> None:
+        """Begin sums of released counts over a sliding window, before the first step.
+
+        Args:
+            width: Steps of a window.
+            keys: Number of counts of a step.
+        """
         if require_integer("width", width) < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
         self._ring = np.zeros((width, keys))
@@ -291,19 +292,21 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
 
     The method is `AdaptiveSmoother`'s: the candidates are the raw sum, sums of smoothed counts and zero, each with an
     unbiased estimate of its error as a sum. Before `width` steps have passed, the window contains all steps so far.
-
-    Args:
-        variance: Noise variance of a count, or of each count.
-        width: Steps of a window.
-        keys: Number of counts of a step.
-
-    Raises:
-        ValueError: the variance is negative or not finite, there are no counts, or the window is empty.
     """
 
     __slots__ = ("_ring",)
 
     def __init__(self, variance: float | FloatArray, width: int, keys: int = 1) -> None:
+        """Begin smoothed sums of noisy counts over a sliding window, before the first step.
+
+        Args:
+            variance: Noise variance of a count, or of each count.
+            width: Steps of a window.
+            keys: Number of counts of a step.
+
+        Raises:
+            ValueError: the variance is negative or not finite, there are no counts, or the window is empty.
+        """
         super().__init__(variance, keys)
         if require_integer("width", width) < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
@@ -377,6 +380,16 @@ class TimeStepReading:
         noisy: NoisyValues | None,
         noisy_windows: dict[int, NoisyValues],
     ) -> None:
+        """Make the reading of one time step from its estimates.
+
+        Args:
+            time_step: Number of the step, from 1.
+            counts: Estimates of the counts, (keys,).
+            windows: Estimates of the sums over each window, by its width, (keys,).
+            events: Whether each event has happened, by its name, (keys,).
+            noisy: Unbiased counts behind the estimates, with their noise; None if it is unknown.
+            noisy_windows: Unbiased sums over each window, by its width.
+        """
         self.time_step = time_step
         self.counts = counts
         self.windows = windows
@@ -387,7 +400,9 @@ class TimeStepReading:
 
     @property
     def has_intervals(self) -> bool:
-        """True if there are intervals; pruned parts of a hierarchy bias the estimates."""
+        """True if the counts have confidence intervals; counts of a pruned hierarchy have none, because pruning biases
+        them.
+        """
         return self.noisy is not None
 
     def interval(self, level: float) -> Interval:
@@ -423,10 +438,10 @@ class TimeStepReading:
         return _require_noise(self.noisy_windows.get(width)).interval(level, self.windows[width])
 
     def to_json(self, key: int) -> dict[str, Any]:
-        """Return the reading of one key as plain objects, to two decimals, with bounds of intervals.
+        """Return the estimates of one count (key) as a JSON object, to two decimals, with bounds of intervals.
 
         Args:
-            key: Index of the key.
+            key: Index of the count, from 0.
 
         Returns:
             JSON object: ``count``, ``window:WIDTH``, their ends, and for each event whether it has happened.
@@ -453,7 +468,7 @@ class TimeStepReading:
 
 
 def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, FloatArray]:
-    """Return the numbers that are written after an estimate.
+    """Return the columns that files and frames write after an estimate: its interval and the unbiased number.
 
     Args:
         interval: Lower and upper ends of the intervals, (keys,) each.
@@ -466,10 +481,13 @@ def _interval_numbers(interval: Interval, noisy: NoisyValues) -> dict[str, Float
 
 
 def _require_noise(noisy: NoisyValues | None) -> NoisyValues:
-    """Return the noisy numbers unchanged if they are known.
+    """Return noisy numbers unchanged if their noise is known, so that intervals can be computed.
+
+    Args:
+        noisy: Noisy numbers; None for a pruned hierarchy, whose noise is not known.
 
     Raises:
-        InvalidArgument: `noisy` is None, since a hierarchy was pruned.
+        InvalidArgument: `noisy` is None.
     """
     if noisy is None:
         raise InvalidArgument("level", "a pruned hierarchy has no intervals; leave out the level")
@@ -505,7 +523,8 @@ class Counts(StreamQuestion):
         return prod(axis.slots for axis in self.axes)
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.
@@ -530,15 +549,8 @@ class CountNoise(NamedTuple):
 
 
 class CountsReader:
-    """Reads released counts, step by step, as its question declares. It is deterministic and holds public numbers only.
-
-    Args:
-        question: Question with its windows and events.
-        keys: Number of counts of a step.
-        counts: Estimator of counts.
-        sums: Estimators of sums over windows, by width: the question's windows and the windows of its `Low` events.
-        noise: Distribution of the noise of the first `keys` values; None if it is unknown, and then there are no
-            intervals.
+    """Reads released counts, step by step, as its question declares. It is deterministic and holds public numbers
+    only.
     """
 
     __slots__ = ("_counts", "_keys", "_known", "_last", "_noisy_sums", "_question", "_sums", "time_step")
@@ -551,6 +563,16 @@ class CountsReader:
         sums: Mapping[int, SequentialEstimator],
         noise: CountNoise | None,
     ) -> None:
+        """Begin to estimate counts, window sums and events from released integers, before the first step.
+
+        Args:
+            question: Question with its windows and events.
+            keys: Number of counts of a step.
+            counts: Estimator of counts.
+            sums: Estimators of sums over windows, by width: the question's windows and the windows of its `Low` events.
+            noise: Distribution of the noise of the first `keys` values; None if it is unknown, and then there are no
+                intervals.
+        """
         self._question = question
         self._counts = counts
         self._sums = sums
@@ -564,8 +586,7 @@ class CountsReader:
         self.time_step = 0
 
     def read_next(self, values: Sequence[float]) -> TimeStepReading:
-        """Take in the released integers of the next time step, and return the smoothed counts, window sums and events
-        of this step.
+        """Return smoothed counts, window sums and events of the next time step, from its released integers.
 
         Args:
             values: Released noisy counts of the step, keys first.
@@ -587,12 +608,16 @@ class CountsReader:
         )
 
     def _nest_windows(self, counts: FloatArray, sums: dict[int, FloatArray]) -> dict[int, FloatArray]:
-        """Return sums over windows that do not fall as the window becomes wider; windows that contain the same steps so
-        far are equal.
+        """Return sums over windows, corrected so that a wider window never has the smaller sum.
+
+        Windows that contain the same steps so far get equal sums.
 
         Args:
             counts: Smoothed counts of the step, (keys,).
             sums: Smoothed sums by width of the window in steps.
+
+        Returns:
+            Sums by width, (keys,) each.
         """
         nested = dict[int, FloatArray]()
         time_steps = 1
@@ -660,7 +685,8 @@ class AggregatedCounts(StreamQuestion):
         return HierarchyQuery.from_forest(self.column, self.forest, self.time_steps)
 
     def reader(self, plan: Plan) -> AggregatedReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.
@@ -677,6 +703,12 @@ class AggregatedReader:
     __slots__ = ("_estimates", "_reader")
 
     def __init__(self, question: AggregatedCounts, plan: Plan) -> None:
+        """Begin to estimate the counts of aggregations and states from released integers, before the first step.
+
+        Args:
+            question: Question with its hierarchy, windows and events.
+            plan: Plan of the stream, with the noise of each node.
+        """
         distribution = plan.distribution.require_type(HierarchyCounts)
         noises = [np.inf if noise is None else noise.variance for noise in distribution.noises]
         self._estimates = NodeEstimates(distribution.parents, np.array(noises))
@@ -688,10 +720,13 @@ class AggregatedReader:
         self._reader = CountsReader(question, keys, question.smoothing.count_estimator(variances, keys), sums, known)
 
     def read_next(self, values: Sequence[int]) -> TimeStepReading:
-        """Return the estimates after the integers of the next step, for all nodes, in the order of `state_labels`.
+        """Return estimated counts of all aggregations and states from the released integers of the next step.
 
         Args:
             values: Released integers of the step, in the order of the counted nodes.
+
+        Returns:
+            Estimates in the order of `state_labels`.
         """
         return self._reader.read_next(self._estimates.estimate_nodes(np.array(values, dtype=np.float64)).tolist())
 
@@ -732,7 +767,8 @@ class PrunedStates(StreamQuestion):
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.

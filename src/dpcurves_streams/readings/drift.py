@@ -175,6 +175,18 @@ class DriftWatch:
         uncounted: UncountedReading | None = None,
         tuning: Tuning = TUNING,
     ) -> None:
+        """Begin to watch a stream for drift from a reference; thresholds are simulated at the first comparison.
+
+        Args:
+            grid: Cells or categories of the single counted column.
+            reference: Reading at the end of the reference.
+            windows_per_year: Number of windows in a year.
+            false_alarm_rate: Probability of a false alarm in a year, for each statistic.
+            width: Steps of a window: 1, or the width of a window of the question.
+            reference_width: Steps of the reference.
+            uncounted: Reading of uncounted tuples at the end of the reference; None: they are not watched.
+            tuning: Numbers that steer the simulation of thresholds.
+        """
         self._tuning = tuning
         is_numeric = not isinstance(grid, Categories)
         self._statistics: Mapping[str, Statistic] = STATISTIC_FUNCTIONS if is_numeric else CATEGORY_STATISTICS
@@ -214,7 +226,8 @@ class DriftWatch:
         return WindowDrift(reading.time_step, MappingProxyType(statistics))
 
     def _simulate_thresholds(self, noisy: NoisyValues, size: float) -> Thresholds:
-        """Simulate every statistic without drift, for windows of one size.
+        """Return the threshold of each drift statistic, its upper quantile in simulations without drift, for windows of
+        one size.
 
         Args:
             noisy: Counts of a window, for the distribution of their noise.
@@ -310,9 +323,12 @@ class UsedTuples(NamedTuple):
 
 
 def _count_used_tuples(window: UncountedWindow) -> UsedTuples:
-    """Return the number of used tuples of a window, and the standard deviation of its noise.
+    """Return the number of tuples of a window that the contribution bound lets count, with its noise deviation.
 
-    Used tuples are the counted ones and the uncounted ones of each reason; users beyond the cap are no tuples.
+    They are the counted tuples and the uncounted tuples of each reason; users beyond the cap are no tuples.
+
+    Args:
+        window: Released numbers of the window.
     """
     reasons = slice(len(TUPLE_REASONS))
     deviations = np.asarray(window.noisy.deviations)[reasons]

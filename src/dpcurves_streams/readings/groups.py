@@ -78,13 +78,14 @@ class OpenGroups:
 
 @compile_loop
 def update_moments(values: FloatArray, joined: IntArray, moments: FloatArray, summaries: FloatArray) -> None:
-    """Fill in lengths, means and sums of squares, one value after the other (Welford 1962).
+    """Compute length, mean and sum of squared deviations of each value's group after the value was added (Welford
+    1962).
 
     Args:
         values: Values, (time steps, keys).
         joined: Whether each value continues the group before it, of the same shape; 0: a new group begins.
         moments: Length, mean and sum of squares of the running group of each key; changed in place.
-        summaries: Summaries of the group of each value; filled in.
+        summaries: Summaries of the group of each value; these columns are filled in.
     """
     for time_step in range(values.shape[0]):
         for key in range(values.shape[1]):
@@ -101,7 +102,7 @@ def update_moments(values: FloatArray, joined: IntArray, moments: FloatArray, su
 
 @compile_loop
 def update_medians(values: FloatArray, halves: IntArray, heaps: FloatArray, summaries: FloatArray) -> None:
-    """Fill in medians, given the lengths, from two heaps.
+    """Compute the median of each value's group after the value was added, by two heaps, from the lengths of the groups.
 
     A max-heap holds the lower half and a min-heap the upper half, so adding a value costs time logarithmic in the
     group's length.
@@ -198,7 +199,8 @@ class Groups(StreamQuestion):
         )
 
     def reader(self, plan: Plan) -> CountsReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.
@@ -240,15 +242,17 @@ class GroupWindowEstimator:
     """Sums over the newest steps, each step estimated by the median of its group so far (Chen 2018, Algorithm 17).
 
     Before `width` steps have passed, the window contains all steps so far.
-
-    Args:
-        distribution: Distribution of the released values.
-        width: Steps of a window.
     """
 
     __slots__ = ("_closed", "_groups", "_last", "_width")
 
     def __init__(self, distribution: GroupedCounts, width: int) -> None:
+        """Begin to estimate sums over a sliding window from grouped counts, before the first step.
+
+        Args:
+            distribution: Distribution of the released values.
+            width: Steps of a window.
+        """
         if width < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
         self._groups = _GroupSummaries(distribution.keys)
@@ -271,8 +275,11 @@ class GroupWindowEstimator:
         return np.maximum(sums, 0.0)
 
     def _sum_window(self, key: int) -> float:
-        """Return the estimated sum of a key over the window: medians of its groups times their lengths, newest
-        first.
+        """Return the estimated sum of a key over the window: for its groups of steps, newest first, median times
+        length.
+
+        Args:
+            key: Index of the key.
         """
         length = int(self._last[key, 0])
         median = float(self._last[key, 3])
@@ -299,10 +306,14 @@ class _GroupSummaries:
         self._groups = OpenGroups(keys)
 
     def update_groups(self, counts: Sequence[float]) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Return the noisy counts, (keys,), the summaries of their groups, (keys, 4), and what joined, (keys,).
+        """Add the released values of a step to the groups of similar steps, and return the counts with their groups.
 
         Args:
-            counts: Released values of the step, in the order of the distribution.
+            counts: Released values of the step: noisy counts, then for each whether it joins its open group.
+
+        Returns:
+            Noisy counts, (keys,); length, mean, squared deviations and median of their groups, (keys, 4); and 1 for a
+            count that joined its group, else 0, (keys,).
         """
         values = as_row(counts, 2 * self.keys)
         joined = values[:, self.keys :].astype(np.int64)
@@ -465,7 +476,8 @@ class Totals(StreamQuestion):
         return TimeStepQuery(self.axes, self.time_steps, self.windows, CountUse.PREFIXES)
 
     def reader(self, plan: Plan) -> TotalsReader:
-        """Return the reader of the plan's releases, starting at the first step.
+        """Return a reader, which estimates counts and windows from the released integers step by step, from the first
+        step.
 
         Args:
             plan: Plan of the stream.
@@ -489,6 +501,12 @@ class TotalsReader:
     )
 
     def __init__(self, question: Totals, plan: Plan) -> None:
+        """Begin to estimate running totals and window sums from released integers, before the first step.
+
+        Args:
+            question: Question with its states, hierarchy and windows.
+            plan: Plan of the stream, with the noise of the totals.
+        """
         self._distribution = plan.distribution.require_type(PrefixDistribution)  # type: ignore[type-abstract]
         self._estimator = self._distribution.estimator()
         self._windows = question.windows
@@ -519,15 +537,17 @@ class TotalsReader:
         return TotalReading(self.time_step, totals, self._fit_windows(totals, noisy_windows), noisy, noisy_windows)
 
     def _fit_windows(self, totals: FloatArray, noisy: dict[int, NoisyValues]) -> dict[int, FloatArray]:
-        """Fit sums over windows, widest first, each within the next wider window. A window of all steps is the
-        total.
+        """Return estimated sums over windows, each at most the sum over the next wider window and adding up along the
+        tree.
+
+        A window of all steps is the total.
 
         Args:
             totals: Estimated totals so far, (keys,).
             noisy: Noisy sums by width of the window in steps.
 
         Returns:
-            Fitted sums by width, (keys,) each.
+            Estimated sums by width, (keys,) each.
         """
         fitted = dict[int, FloatArray]()
         upper_bounds = totals
@@ -539,16 +559,20 @@ class TotalsReader:
         return {width: fitted[width] for width in noisy}
 
     def _totals_before(self, width: int) -> FloatArray:
-        """Return the noisy totals `width` steps ago, (groups + states,); exactly zero before the first step.
+        """Return the noisy running totals of `width` steps ago, to subtract them; zero before the first step.
 
         Args:
             width: Width of one of the question's windows; older totals are not stored.
+
+        Returns:
+            Totals of aggregations, then of states, (aggregations + states,).
         """
         totals: FloatArray = self._ring[(self.time_step - width) % len(self._ring)]
         return totals if self.time_step > width else np.zeros_like(totals)
 
     def _noisy_values(self, values: FloatArray, width: int | None) -> NoisyValues:
-        """Return values with noise deviations; an aggregation's deviation grows as the root of its number of states.
+        """Return values with the standard deviations of their noise; an aggregation's is larger by the root of its
+        states.
 
         Args:
             values: Estimates, one for each key.

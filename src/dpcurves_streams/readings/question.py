@@ -117,7 +117,7 @@ def _noise_quantile(family: Family, level: float) -> float:
 
 
 def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
-    """Return the least integer that one discrete Laplace draw exceeds in absolute value with probability <= 1 - level.
+    """Return the smallest integer that a discrete Laplace draw exceeds in absolute value with probability <= 1 - level.
 
     If the ratio of successive probabilities is r, the variance is ``2 r / (1 - r)**2``, and the probability of
     exceeding m is ``2 r**(m + 1) / (1 + r)``.
@@ -137,18 +137,19 @@ def _laplace_reach(deviations: FloatArray, level: float) -> FloatArray:
 
 
 class NoisySums:
-    """Sliding sums of independent noisy numbers.
-
-    Args:
-        family: Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise.
-        deviations: Noise standard deviations of one number: one for all, or (keys,).
-        width: Steps of a window.
-        keys: Number of counts of a step.
-    """
+    """Sliding sums of independent noisy numbers."""
 
     __slots__ = ("_deviations", "_family", "_passed", "_ring", "_sums")
 
     def __init__(self, family: Family, deviations: FloatArray | float, width: int, keys: int) -> None:
+        """Begin sums of noisy numbers over a sliding window, before the first step.
+
+        Args:
+            family: Family (discrete Laplace or Gaussian) of the independent draws whose sum is the noise.
+            deviations: Noise standard deviations of one number: one for all, or (keys,).
+            width: Steps of a window.
+            keys: Number of counts of a step.
+        """
         self._family = family
         self._deviations = deviations
         self._ring = np.zeros((width, keys))
@@ -156,11 +157,11 @@ class NoisySums:
         self._passed = 0
 
     def update_sums(self, values: FloatArray) -> NoisyValues:
-        """Add the numbers of the next step, (keys,), and return the sums over the window with the deviation of their
-        noise.
+        """Add the noisy numbers of the next step, and return the sums over the sliding window with their noise
+        deviations.
 
         Args:
-            values: Noisy numbers of the step.
+            values: Noisy numbers of the step, (keys,).
 
         Returns:
             Sums over the last steps of the window, fewer at the beginning, (keys,).
@@ -181,10 +182,14 @@ class SequentialEstimator(Protocol):
     """
 
     def estimate_next(self, counts: Sequence[float]) -> FloatArray:
-        """Return the estimates, (keys,), after the counts of the next step.
+        """Return the estimated number of each key (counted state), such as a smoothed count, after the counts of the
+        next step.
 
         Args:
             counts: Released integers of the step, in the order of the keys.
+
+        Returns:
+            Estimates, (keys,).
         """
         ...
 
@@ -205,7 +210,7 @@ class TimeStepNumbers(Protocol):
 
     @property
     def counts(self) -> FloatArray:
-        """Main numbers of the step, which displays show first, ``(keys,)``."""
+        """Main numbers of the step, which displays show first: counts or running totals, ``(keys,)``."""
         ...
 
     @property
@@ -239,6 +244,7 @@ class TimeStepNumbers(Protocol):
         `width` is the width of the window in steps, one of the question's.
 
         Args:
+            width: Width of the window in steps.
             level: Confidence level of each interval, between 0 and 1.
         """
         ...
@@ -259,7 +265,7 @@ class TimeStepReader(Protocol):
     """Interface of the reader of a question, which takes the integers of one step after the other."""
 
     def read_next(self, values: Sequence[int], /) -> TimeStepNumbers:
-        """Return the reading after the next time step, given its released integers; steps come in order.
+        """Return the estimates of the next time step from its released integers; steps are read in order.
 
         Args:
             values: Released integers of the step, in the order of the distribution.
@@ -268,12 +274,14 @@ class TimeStepReader(Protocol):
 
 
 def as_row(counts: Sequence[float], keys: int) -> FloatArray:
-    """Return the counts of one time step as a float array (1, keys), the shape that estimators take for several steps.
-    Raises `ValueError` unless there are `keys` counts.
+    """Return the counts of one time step as an array (1, keys), the shape in which estimators take several steps.
 
     Args:
         counts: Counts of one time step.
-        keys: Number of keys.
+        keys: Number of counts that a step must have.
+
+    Raises:
+        ValueError: there are more or fewer counts.
     """
     if len(counts) != keys:
         raise InvalidArgument(
@@ -327,7 +335,11 @@ class Event:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {self.width}")
 
     def detect(self, last: FloatArray) -> BoolArray:
-        """Return for each key whether the event has happened, from the estimates of the last steps, (width, keys)."""
+        """Return for each key whether the event has happened at the newest step, (keys,).
+
+        Args:
+            last: Estimated counts of the last steps, (width, keys), oldest first.
+        """
         return np.array([bool(self.predicate(last[:, key])) for key in range(last.shape[1])])
 
 
@@ -363,7 +375,11 @@ class Jump:
         return self.lag + 1
 
     def detect(self, last: FloatArray) -> BoolArray:
-        """Return for each key whether the event has happened, from the estimates of the last steps, (width, keys)."""
+        """Return for each key whether its count has jumped: it changed by at least `min_change` over the lag, (keys,).
+
+        Args:
+            last: Estimated counts of the last steps, (width, keys), oldest first.
+        """
         happened: BoolArray = np.abs(last[-1] - last[0]) >= self.min_change
         return happened
 
@@ -423,7 +439,7 @@ class StreamQuestion:
 
         @property
         def windows(self) -> tuple[int, ...]:
-            """Widths, in steps, of sliding sums."""
+            """Widths, in steps, of the sliding windows whose sums the question asks for."""
             ...
 
         @property
@@ -433,11 +449,12 @@ class StreamQuestion:
 
         @property
         def query(self) -> TimeStepQuery:
-            """Query on the stream, charged once for all steps."""
+            """The query that the stream answers at every step, charged once for all steps."""
             ...
 
         def reader(self, plan: Plan) -> TimeStepReader:
-            """Return the reader of the plan's releases, starting at the first step.
+            """Return a reader, which estimates counts and windows from the released integers step by step, from the
+            first step.
 
             Args:
                 plan: Plan of the stream.
@@ -472,7 +489,13 @@ class StreamQuestion:
 
 
 def _state_label(axis: Axis | Categories, slot: int) -> Any:
-    """Return the category of a slot, or the lower edge of its cell; of values outside the grid, on which side they are.
+    """Return the name of a state for readers: its category, or the lower edge of its cell.
+
+    For values outside a grid it is "below" or "above" and the edge.
+
+    Args:
+        axis: Declared states: categories or a grid.
+        slot: Index of the state.
 
     >>> from dpcurves.data import Grid
     >>> grid = Grid(0, 9, cells=3, outside=Outside.APART)

@@ -107,7 +107,11 @@ class UncountedWindows(Mapping[int, UncountedWindow]):
         self._estimators = estimators
 
     def __getitem__(self, width: int) -> UncountedWindow:
-        """Return the numbers of the last `width` steps."""
+        """Return the numbers of counted and uncounted tuples in the last `width` steps.
+
+        Args:
+            width: Width of a window of the question, in steps.
+        """
         return self._estimators[width]()
 
     def __iter__(self) -> Iterator[int]:
@@ -190,12 +194,6 @@ class TimeStepSpan(NamedTuple):
 class UncountedReader:
     """Reader of released totals of uncounted tuples, step by step. It holds public numbers only.
 
-    Args:
-        plan: Plan of the stream.
-        facts: Public facts that notes mention.
-        windows: Widths, in steps, of the windows of the question.
-        tuning: Thresholds for notes.
-
     Attributes:
         time_step: Number of steps that were read.
     """
@@ -215,6 +213,14 @@ class UncountedReader:
     )  # fmt: skip
 
     def __init__(self, plan: Plan, facts: NoteFacts, windows: Sequence[int] = (), tuning: Tuning = TUNING) -> None:
+        """Begin to estimate the numbers of uncounted tuples from released totals, before the first step.
+
+        Args:
+            plan: Plan of the stream.
+            facts: Public facts that notes mention.
+            windows: Widths, in steps, of the windows of the question.
+            tuning: Thresholds for notes.
+        """
         self._distribution = plan.distribution.require_type(CountsAndUncountedTotals)
         self._facts = facts
         self._tuning = tuning
@@ -230,7 +236,7 @@ class UncountedReader:
         self.time_step = 0
 
     def read_next(self, counts: Sequence[int], uncounted: Sequence[int]) -> UncountedReading:
-        """Return the reading after the next time step; steps are read in order from the first one.
+        """Return the estimated numbers of uncounted tuples after the next time step; steps are read in order.
 
         Args:
             counts: Released integers of the step's counts of states.
@@ -253,9 +259,13 @@ class UncountedReader:
         )  # fmt: skip
 
     def _defer_window(self, width: int) -> Callable[[], UncountedWindow]:
-        """Return a function that computes the numbers of the last `width` steps, or of all steps so far if fewer.
+        """Return a function that computes the numbers of uncounted tuples in the last `width` steps when they are
+        needed.
 
-        The function can be called after later steps were read; its result does not change.
+        It can be called after later steps were read; its result does not change.
+
+        Args:
+            width: Number of steps; all steps so far if they are fewer.
         """
         is_whole = width >= self.time_step
         time_step = self.time_step
@@ -264,7 +274,9 @@ class UncountedReader:
         counted_variance = self._counted.defer_variance(None if is_whole else width)
 
         def estimate_window() -> UncountedWindow:
-            """Return the numbers of the window with the standard deviations of their noise."""
+            """Return the numbers of counted and uncounted tuples in the window, with the standard deviations of their
+            noise.
+            """
             deviations = np.sqrt(self._compute_variances(None if is_whole else width, time_step))
             noisy = NoisyValues(self._distribution.uncounted.family, totals - totals_before, deviations)
             return UncountedWindow(counted - counted_before, sqrt(counted_variance()), noisy)
@@ -272,9 +284,12 @@ class UncountedReader:
         return estimate_window
 
     def _notes_at_marks(self, so_far: TimeStepSpan) -> dict[UncountedReason, str]:
-        """Return notes on all steps so far, by reason; empty except after certain steps.
+        """Return notes on many uncounted tuples since the first step, by reason, after some steps only.
 
         These are the last step of the stream or, if it has no end, steps 1, 2, 4, 8, ..., so that tests are few.
+
+        Args:
+            so_far: Numbers of counted and uncounted tuples in all steps so far.
         """
         time_steps = self._query.time_steps
         time_step = self.time_step
@@ -283,14 +298,21 @@ class UncountedReader:
         return self._note_excesses(so_far, self._test_level(test_number), " so far") if is_mark else {}
 
     def _test_level(self, test_number: int) -> float:
-        """Return the false-alarm probability that one reason may have in test number 1, 2, ...
+        """Return the false-alarm probability that one reason may have in the test with this number.
 
         Over all reasons and tests they sum to `Tuning.false_alarm` at most, because the sum of 1 / k**2 is pi**2 / 6.
+
+        Args:
+            test_number: 1, 2, ... in the order of the tests.
         """
         return self._tuning.false_alarm / len(self._reasons) / test_number**2 * (6 / pi**2)
 
     def _recent_span(self) -> TimeStepSpan | None:
-        """Return the numbers of the newest steps, at most `recent_time_steps`; None before the second step."""
+        """Return the numbers of counted and uncounted tuples in the newest steps, at most `recent_time_steps` of them.
+
+        Returns:
+            Numbers of the span; None before the second step.
+        """
         width = min(len(self._past) - 1, self._tuning.recent_time_steps)
         if width < 1:
             return None
@@ -298,16 +320,20 @@ class UncountedReader:
         return TimeStepSpan(last - first, after - before, width)
 
     def _cached_variances(self, width: int | None) -> FloatArray:
-        """Return the noise variance of each reason's total over the last `width` steps (None: all), (reasons,).
+        """Return the noise variance of the number of tuples uncounted for each reason, in the last `width` steps,
+        (reasons,).
 
         Results are cached until the next step.
+
+        Args:
+            width: Number of steps; None: all.
         """
         if width not in self._variances_known:
             self._variances_known[width] = self._compute_variances(width, self.time_step)
         return self._variances_known[width]
 
     def _compute_variances(self, width: int | None, time_step: int) -> FloatArray:
-        """Compute the noise variance of each reason's total over some steps.
+        """Return the noise variance of the number of uncounted tuples of each reason over some steps.
 
         Args:
             width: Number of steps; None: all.
@@ -352,12 +378,14 @@ class UncountedReader:
         return notes
 
     def _variance_of_excess(self, index: int, weight: float, least: float, width: int | None) -> float:
-        """Return the noise variance of the excess: a reason's tuples minus its least share of the used tuples.
+        """Return the noise variance of the excess of a reason: its tuples minus the least share of all used tuples.
+
+        A note is written if the excess is significantly above 0.
 
         Args:
             index: Index of the reason.
             weight: Tuples for each unit of the reason's total.
-            least: The least share.
+            least: The least share that is worth a note.
             width: Number of steps; None: all so far.
         """
         weights = np.where(np.arange(len(self._reasons)) < len(TUPLE_REASONS), -least, 0.0)
@@ -417,7 +445,11 @@ def _describe_states(axes: Sequence[Axis | Categories]) -> str:
 
 
 def _describe_span(span: TimeStepSpan | None) -> str:
-    """Return words for the steps of a span; empty without a span."""
+    """Return words for the steps of a span, such as " of the last 20 steps", for notes; empty without a span.
+
+    Args:
+        span: Numbers of consecutive steps; None: no span.
+    """
     if span is None:
         return ""
     return " of the last step" if span.width == 1 else f" of the last {span.width} steps"
