@@ -20,7 +20,7 @@ from test_hostile_names import NAMES
 import dpcurves as dp
 
 Load = Callable[[Mapping[str, pa.Array]], Any]
-QUICK_COLUMNS = ("a\nb", 'dou"ble', "=1+1")
+QUICK_COLUMNS = ('dou"ble',)
 LOSS = dp.PrivacyLoss.pure(1000)
 LONGEST = 63  # bytes of a name in PostgreSQL, where none is empty
 
