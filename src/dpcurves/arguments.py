@@ -47,6 +47,9 @@ def describe_value(value: object) -> str:
 
     Containers are never printed, because they may hold records.
 
+    Args:
+        value: Any object that a caller passed as an argument.
+
     >>> describe_value("0:1"), describe_value([3, 4]), describe_value(10**99)
     ("'0:1'", 'a list', 'an int of 100 characters')
     """
@@ -115,6 +118,10 @@ class ProtocolError(InvalidArgument):
         """Return the error of the line ``argument: rule`` that another machine sent with an HTTP status.
 
         The words of another machine become one line of limited length, in which all characters are visible.
+
+        Args:
+            line: The line, as the other machine sent it.
+            status: The HTTP status.
         """
         line = escape_for_terminal(line, LONGEST_REASON)
         kind = ServiceUnavailable if status in (503, 504) else cls  # service unavailable, gateway timeout
@@ -210,6 +217,9 @@ def require_plain_digits(text: str) -> None:
     """Refuse a number with ``_`` between its digits, or with other digits than 0 to 9, both of which Python reads: a
     slip in typing 1.0 must not become 10.
 
+    Args:
+        text: A number as the user typed it.
+
     Raises:
         ValueError: the text has one of these characters.
     """
@@ -219,6 +229,9 @@ def require_plain_digits(text: str) -> None:
 
 def parse_float(text: str) -> float:
     """Return the double of a text in plain digits (`require_plain_digits`).
+
+    Args:
+        text: A number as the user typed it.
 
     Raises:
         ValueError: the text has another form.
@@ -300,6 +313,9 @@ def require_number(name: str, value: Any) -> float:
 def convert_to_double(value: object) -> float | None:
     """Return a real number of Python or NumPy as a float; None for a truth value, for other types, and for a
     number beyond the range of doubles.
+
+    Args:
+        value: Any object.
 
     >>> convert_to_double(3), convert_to_double(True), convert_to_double("3"), convert_to_double(10**400)
     (3.0, None, None, None)
@@ -537,6 +553,9 @@ def require_count(name: str, value: Any) -> int:
 def require_path(name: str, value: Any) -> None:
     """Raise unless `value` is the path of a file as a text or a path.
 
+    Args:
+        name: Name of the argument, for the error message.
+
     Raises:
         TypeError: `value` is neither.
         ValueError: `value` is empty, or holds characters that no file name has.
@@ -613,6 +632,9 @@ def check_common_arguments(function: Function) -> Function:
 
     None is allowed where the annotation has it. An argument `tuning` must have the class of its default.
 
+    Args:
+        function: Function or method whose arguments are checked by their names.
+
     >>> @check_common_arguments
     ... def ends(level: float, *, population: bool = False) -> float: return level
     >>> ends(0.9, population=[True])
@@ -657,6 +679,9 @@ def check_common_arguments(function: Function) -> Function:
 
 def remove_brackets(annotation: str) -> str:
     """Return an annotation without brackets and their content.
+
+    Args:
+        annotation: Type annotation as text.
 
     >>> remove_brackets("Mapping[str, list[int]] | Sequence[int]")
     'Mapping | Sequence'

@@ -155,6 +155,9 @@ def _check_absurd_answers(question: Any) -> None:
 
     Answers that the question refuses under an adjacency are skipped.
 
+    Args:
+        question: The question.
+
     Raises:
         Failure: some answers lead to an invalid result. The message names the answers and the adjacency.
     """
@@ -190,6 +193,9 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
     def send_reply(step: Step) -> Release:
         """Return the release of a step with the made-up integers, or a blank release if its distribution allows only
         some integers.
+
+        Args:
+            step: Query, and its fraction of the loss.
         """
         allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = trust.plan_query(step.query, allotment.loss, adjacency)

@@ -52,7 +52,11 @@ CLOSING = {**dict.fromkeys("\u202a\u202b", "\u202c"), **dict.fromkeys("\u2066\u2
 
 
 def is_hidden(character: str) -> bool:
-    """Return True if a character has no visible glyph, or may hide or move other characters."""
+    """Return True if a character has no visible glyph, or may hide or move other characters.
+
+    Args:
+        character: One character.
+    """
     return (not character.isascii() and (character in IGNORABLE or category(character) in HIDDEN)) or (
         character < " " or character == "\x7f"
     )  # fmt: skip
@@ -110,6 +114,9 @@ def _put_backslash(match: re.Match[str]) -> str:
 
     HTML becomes an entity, because some readers of Markdown ignore a backslash before ``<``. A number that would begin
     a list gets the backslash behind it.
+
+    Args:
+        match: Match of the character, or of the number that would begin a list.
     """
     if match[0] in "<&":
         return escape(match[0])
@@ -119,6 +126,9 @@ def _put_backslash(match: re.Match[str]) -> str:
 def _escape_character(character: str) -> str:
     """Return a visible character as itself, a space of any width as a plain space, and any other character as an
     escape.
+
+    Args:
+        character: One character.
     """
     if is_hidden(character):
         return character.encode("unicode_escape", "surrogatepass").decode("ascii")
@@ -168,6 +178,9 @@ def _replace_unstorable(text: str) -> str:
 def _end_directions(line: str) -> str:
     """Return the characters that end all open directions of writing in a line, the innermost first; empty if none is
     open.
+
+    Args:
+        line: Text of one line.
     """
     open_ends: list[str] = []
     for character in line:

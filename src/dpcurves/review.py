@@ -125,6 +125,9 @@ def write_review(
 def require_unpublished(folder: Path) -> None:
     """Check that a review may be written into a folder; drafts of a review that was killed are removed from it.
 
+    Args:
+        folder: Folder of the review; it need not exist.
+
     Raises:
         ValueError: the path is a file; the folder holds other files than ``REVIEW.md``; `publish` wrote it, or it lies
             inside a folder that `publish` wrote.
@@ -142,7 +145,11 @@ def require_unpublished(folder: Path) -> None:
 
 
 def _is_published(folder: Path) -> bool:
-    """Return True if the folder holds the files that `publish` writes."""
+    """Return True if the folder holds the files that `publish` writes.
+
+    Args:
+        folder: An existing folder.
+    """
     return all((folder / name).exists() for name in (PAGE, PRIVACY_TEXT, CHECKSUMS))
 
 
@@ -199,7 +206,11 @@ def describe_review(
 
 
 def _escape(text: object) -> str:
-    """Return a text as one line of Markdown, escaped so that readers see the text literally."""
+    """Return a text as one line of Markdown, escaped so that readers see the text literally.
+
+    Args:
+        text: Any object; its `str` is shown.
+    """
     # characters of a name or question in the sheet: longer than any that a ledger takes, so that none is cut
     cell_length = 20_000
     return escape_for_markdown(text, cell_length)
@@ -443,6 +454,9 @@ def _format_questions(questions: Sequence[ReviewQuestion]) -> list[str]:
     """Return questions and answers as Markdown, under the headings of their topics.
 
     The heading states how many questions are open in part or whole.
+
+    Args:
+        questions: Questions of reviewers, with their answers.
     """
     count = sum(not question.answer or mark_open() in question.answer for question in questions)
     heading = translate(f"Questions of reviewers ({count} of {len(questions)} open in part or whole)")
@@ -457,7 +471,11 @@ def _format_questions(questions: Sequence[ReviewQuestion]) -> list[str]:
 
 
 def _name_source(question: ReviewQuestion) -> str:
-    """Return the guides that ask a question, with the topic of the first one."""
+    """Return the guides that ask a question, with the topic of the first one.
+
+    Args:
+        question: Question of reviewers.
+    """
     guide, *others = (translate(guide) for guide in question.guides)
     return "; ".join([f"{guide}, {translate(question.subject)}" if question.subject else guide, *others])
 
@@ -532,7 +550,11 @@ def _answer_questions(
 
 
 def _describe_unit(account: Account) -> str:
-    """Return the privacy unit of an account and what it leaves unprotected."""
+    """Return the privacy unit of an account and what it leaves unprotected.
+
+    Args:
+        account: Account of the dataset.
+    """
     unit = account.unit
     if not unit.column:
         return translate("Each record. A person with several records is not protected as a whole.")
@@ -544,7 +566,11 @@ def _describe_unit(account: Account) -> str:
 
 
 def _describe_adjacency(account: Account) -> str:
-    """Return the neighbouring tables of an account in words."""
+    """Return the neighbouring tables of an account in words.
+
+    Args:
+        account: Account of the dataset.
+    """
     protected = f"all records of one {_escape(account.unit.column)}" if account.unit.column else "one record"
     if account.neighbours.has_public_units:
         return translate(

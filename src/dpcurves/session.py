@@ -259,6 +259,10 @@ def _largest_feasible_bound(bound: int, plan: Callable[[int], object]) -> int:
 
     A noisy choice must not make a charged question fail because it needs more noise than can be sampled. A bound of 1
     was planned before the charge.
+
+    Args:
+        bound: Noisy choice of the contribution bound.
+        plan: Function that plans the question for a bound, or raises `ArgumentError`.
     """
     while bound > 1:
         try:
@@ -363,7 +367,7 @@ def _largest_feasible_groups(
     selection: Release,
     plan: Callable[[Question[Curve]], object],
 ) -> tuple[str, ...]:
-    """Return the names by which the question can be planned: all, or as many of the largest as its table has room for.
+    """Return the names by which the question can be planned: all, or as many of the largest as its table can hold.
 
     A charged question must not fail because many categories were selected: the others count as "other". Names with ", "
     are left out if the question has a second column of categories, where they could print like a combination.
@@ -441,7 +445,11 @@ def ask_with_budget(
         raise InvalidArgument("by", "only a session with one curator supports unlisted categories: list them")
 
     def pay_and_reply(step: Step) -> Release:
-        """Return the release that answers a step, paid with the step's fraction of the question's budget."""
+        """Return the release that answers a step, paid with the step's fraction of the question's budget.
+
+        Args:
+            step: Query, and its fraction of the loss.
+        """
         _require_paid_query(question, step)
         return reply(step, budget.pay(step.query.charged_query, step.budget_fraction * budget_fraction))
 
@@ -450,7 +458,12 @@ def ask_with_budget(
 
 
 def answer_steps(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
-    """Run a generator of steps to its end: send the reply to each step, and return the curve that it returns."""
+    """Run a generator of steps to its end: send the reply to each step, and return the curve that it returns.
+
+    Args:
+        steps: Generator that yields steps, is sent their releases, and returns the curve.
+        reply: Function of a step that returns its release.
+    """
     try:
         step = next(steps)
         while True:
@@ -703,6 +716,9 @@ class Session:
         """Return True if a charge was made under this request name in the session's account.
 
         Asking the same question under it again costs nothing.
+
+        Args:
+            request: Name of the request.
         """
         return self._ledger.find_grant(self._dataset, request) is not None
 
@@ -918,13 +934,21 @@ class Session:
         """Return the curve of a charged question. Stored answers are read from the ledger, so its numbers never
         change.
 
+        Args:
+            question: The question that was charged.
+            grant: Proof of the charge, from `charge_for`.
+
         Raises:
             ValueError: the grant is not from this ledger.
         """
         return self._label_source(self._run_question(question, grant, self._question_adjacency(None)))
 
     def _label_source(self, curve: Curve) -> Curve:
-        """Return the curve with the name and version of the data, if the session has one."""
+        """Return the curve with the name and version of the data, if the session has one.
+
+        Args:
+            curve: The curve.
+        """
         with_source: Callable[[str], Curve] | None = getattr(curve, "with_source", None)
         return curve if self._source is None or with_source is None else with_source(self._source)
 
@@ -993,8 +1017,8 @@ class Session:
         return curve
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment, counted: CountedTable) -> Release:
-        """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn
-        here.
+        """Return the release of a plan, run on the records by the trust model. The question was charged before; the
+        noise is drawn here.
 
         Args:
             plan: Plan of a round.

@@ -206,6 +206,10 @@ def add_privacy_arguments(function: Call) -> Call:
         """Check the arguments, replace `column` and `where` by a column of the table that is passed as values, and call
         the function.
 
+        Args:
+            args: Positional arguments of the call.
+            keywords: Keyword arguments of the call.
+
         Raises:
             TypeError: an argument is unknown or missing.
         """
@@ -529,7 +533,11 @@ def resolve_grid(grid: Grid | Auto | None) -> Grid | None:
 
 
 def resolve_unit(unit: float | Auto) -> float:
-    """Return the unit; for ``"auto"`` the smallest one, 2**-30, which is small enough for any column."""
+    """Return the unit; for ``"auto"`` the smallest one, 2**-30, which is small enough for any column.
+
+    Args:
+        unit: Public magnitude of the values, or ``"auto"``.
+    """
     from .curves.bounds import SMALLEST_UNIT
 
     return SMALLEST_UNIT if isinstance(unit, str) and unit == "auto" else unit

@@ -255,8 +255,12 @@ def _find_upper_tail_point(edges: FloatArray, records: FloatArray, tail_count: f
 
 
 def _format_upper_limit(counts: FloatArray, noise: float) -> str:
-    """Return the upper 95 % confidence limit of the sum of these noisy counts, at least 0, as text. `noise` is the
-    standard deviation of the noise of one count."""
+    """Return the upper 95 % confidence limit of the sum of noisy counts, at least 0, as text.
+
+    Args:
+        counts: Unbiased counts.
+        noise: Standard deviation of the noise of one count.
+    """
     limit = float(counts.sum()) + TUNING.limit_z * noise * sqrt(len(counts))
     return format_number(max(round(limit), 0))
 
@@ -264,6 +268,10 @@ def _format_upper_limit(counts: FloatArray, noise: float) -> str:
 def choose_even_cells(pilot: PilotEstimate, max_cells: int) -> Grid:
     """Return a grid of at most `max_cells` equal cells of a round width (1, 2 or 5 times a power of ten, or similar)
     that hold nearly all records; values beyond are counted apart.
+
+    Args:
+        pilot: Estimate of the distribution from the pilot queries.
+        max_cells: Largest number of cells.
 
     >>> edges = np.array([0.0, 10.0, 20.0, 100.0])
     >>> pilot = PilotEstimate(edges, np.array([0.0, 900.0, 5.0]), np.array([3.0, 901.0, 4.0]), 2.0, True)
@@ -410,7 +418,11 @@ def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) 
 
 
 def ask_pilot_queries(column: str) -> Needs[TableCounts]:
-    """Ask the three pilot queries about a column, with a fifth of the budget; return their counts."""
+    """Ask the three pilot queries about a column, with a fifth of the budget; return their counts.
+
+    Args:
+        column: Name of the column.
+    """
     return (yield from ask_workload(AutomaticGridWorkload(column, TUNING.pilot_cells), PILOT_FRACTION))
 
 
@@ -483,7 +495,11 @@ class AutoRangeHistogramQuestion(TableQuestion):
         return build_by_category(self.by, counts.counts, lambda row: Histogram.from_counts(row, grid, label, privacy))
 
     def with_grid(self, grid: Grid) -> HistogramQuestion:
-        """Return the `HistogramQuestion` of the same column on a known grid."""
+        """Return the `HistogramQuestion` of the same column on a known grid.
+
+        Args:
+            grid: Public cells, in units of the column.
+        """
         return HistogramQuestion(self.column, grid, self.by, self.measured_in)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:

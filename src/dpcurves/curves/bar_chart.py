@@ -215,6 +215,9 @@ class BarChart(IntervalResult):
         By count, the largest released count is first; noise may swap categories whose intervals overlap. Numbers are
         sorted as numbers, everything else as text. The category of other values stays last.
 
+        Args:
+            order: ``"count"``: largest count first; ``"name"``; or ``"listed"``, as declared.
+
         Raises:
             ValueError: the order is not one of these.
 
@@ -508,7 +511,7 @@ class BarChart(IntervalResult):
 
     @property
     def _rest_names(self) -> frozenset[str]:
-        """The name of the category of all other values, if there is one."""
+        """The name of the category of all other values, if the chart has one."""
         return frozenset(map(str, self.categories.values[-1:])) if self.has_other else frozenset()
 
     def _question(self) -> dict[str, object]:
@@ -525,6 +528,9 @@ class BarChart(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
         """Return the chart from a parsed JSON document, computed again from the released counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
 
         Raises:
             InvalidArgument: categories and counts differ in number, or the order is unknown.

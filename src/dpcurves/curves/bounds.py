@@ -140,7 +140,7 @@ class Bounds(ReleasedResult):
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
     def _edge_columns(self) -> tuple[()]:
-        """Return no columns: a bound beyond all dates stays in the data frame."""
+        """Return no columns, so that files keep a bound beyond all calendar dates."""
         return ()  # a bound beyond all dates remains in the frame
 
     def _question(self) -> dict[str, object]:
@@ -150,7 +150,11 @@ class Bounds(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Bounds:
-        """Return the bounds from a parsed JSON document, the inverse of `to_json`."""
+        """Return the bounds from a parsed JSON document, the inverse of `to_json`.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question, (evidence,) = document.question, document.releases
         upper = float(document.arrays["upper"])
         alpha = float(document.arrays["alpha"])
@@ -358,6 +362,9 @@ class PlaneBounds(ReleasedResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> PlaneBounds:
         """Return both bounds from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
 
         Raises:
             InvalidArgument: the document does not hold bounds of two named columns.

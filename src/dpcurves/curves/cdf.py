@@ -237,11 +237,10 @@ class CdfHistogram(IntervalResult):
         return np.clip(_pair_inner_and_outer_limits(*limits) / total, 0.0, 1.0)
 
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Return simulated sampling errors of the records in `_spans`, (draws, 2 * bins), from the shares below padded
-        measured edges.
+        """Return simulated sampling errors of the counts inside and around each bin, (draws, 2 * bins).
 
         Args:
-            shares: Shares below the padded measured edges.
+            shares: Estimated shares below the measured edges, padded with 0 and 1.
             draws: Number of draws.
             generator: Random numbers of the simulation.
         """
@@ -266,11 +265,15 @@ class CdfHistogram(IntervalResult):
 
     def _pad_measured_shares(self, shares: FloatArray) -> FloatArray:
         """Return the shares at measured edges, with 0 before and 1 after them: shares below all records and above
-        all."""
+        all.
+
+        Args:
+            shares: Shares below each edge of the grid.
+        """
         return np.concatenate([[0.0], shares[self.prefixes.measured_edges], [1.0]])
 
     def _simulate_noise(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated errors of the shares in `_spans`, (draws, 2 * bins).
+        """Yield blocks of simulated errors of the shares inside and around each bin, (draws, 2 * bins).
 
         Args:
             generator: Random numbers of the simulation; None: the same numbered draws each time.
@@ -310,7 +313,11 @@ class CdfHistogram(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CdfHistogram:
-        """Return the bins from a parsed JSON document."""
+        """Return the bins from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         releases = document.evidence["releases"]
         prefixes = PrefixShares.from_json(releases, grid_from_edges(question), question)
@@ -380,8 +387,12 @@ def choose_bin_edges(
 
 
 def _pair_inner_and_outer_limits(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return lower limits of the spans inside bins and upper limits of the spans around them: (bins, 2). Both
-    arguments have inside spans first, (2 * bins,)."""
+    """Return lower limits of the counts inside bins, and upper limits of the counts around them, (bins, 2).
+
+    Args:
+        lower: Lower limits, (2 * bins,): inside each bin first, then around each bin.
+        upper: Upper limits, in the same order.
+    """
     bins = len(lower) // 2
     return np.stack([lower[:bins], upper[bins:]], axis=1)
 
@@ -608,7 +619,7 @@ class CDF(IntervalResult):
 
     @property
     def _is_empty(self) -> bool:
-        """Whether the last round counted no record."""
+        """Whether the unbiased estimate of the number of records, from the last round, is below a half."""
         return bool(self.prefixes.unbiased_prefix_counts[-1] < 0.5)
 
     def _may_be_unknown(self) -> bool:
@@ -822,7 +833,11 @@ class CDF(IntervalResult):
 
     def _close_upper_limits(self, bounds: FloatArray) -> FloatArray:
         """Return the bounds, (..., 2), with the upper bound of a cell that holds a single double replaced by this
-        double: no number lies between the two."""
+        double: no number lies between the two.
+
+        Args:
+            bounds: Lower and upper bounds of cells, (..., 2).
+        """
         edges = self.prefixes.grid.edges
         single_ends = edges[1:][edges[1:] == np.nextafter(edges[:-1], np.inf)]
         upper = np.where(np.isin(bounds[..., 1], single_ends), np.nextafter(bounds[..., 1], -np.inf), bounds[..., 1])
@@ -910,7 +925,11 @@ class CDF(IntervalResult):
         return self._open_if_empty(band)
 
     def _open_if_empty(self, band: Band) -> Band:
-        """Return the band, or one of 0 to 1 if no record was counted: its shares may be any, however little noise."""
+        """Return the band, widened to 0 and 1 if no record was counted, because then any shares are possible.
+
+        Args:
+            band: Lower and upper shares at each edge.
+        """
         if not self._is_empty:
             return band
         return self.prefixes.pin_ends((np.zeros_like(band[0]), np.ones_like(band[1])))
@@ -973,6 +992,9 @@ class CDF(IntervalResult):
         Costs no budget.
 
         Bins end at edges of the grid, since nothing was counted inside cells; other edges are moved to the nearest one.
+
+        Args:
+            bins: Number of bins, or their edges in rising order, in units of the column.
 
         Warns:
             CurveWarning: edges were moved.
@@ -1151,7 +1173,11 @@ class CDF(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CDF:
-        """Return the curve from a parsed JSON document, smoothed again if it was smoothed."""
+        """Return the curve from a parsed JSON document, smoothed again if it was smoothed.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         releases = document.evidence["releases"]
         grid = grid_from_cells(question, document.arrays["x"])
@@ -1284,7 +1310,11 @@ class CdfQuestion(TableQuestion):
         build_curve = CDF.from_prefixes if counts.is_paid else CDF.from_placeholder
 
         def build_cdf(row: Evidence) -> CDF:
-            """Return the curve of one row of counts, smoothed if the question asks for it."""
+            """Return the curve of one row of counts, smoothed if the question asks for it.
+
+            Args:
+                row: Released counts of one category, or of all records.
+            """
             shares = PrefixShares(row, grid, earlier_evidence, declared=declared, lattice_counts=counts.lattice_counts)
             curve = build_curve(shares, label, privacy)
             return curve if self.smooth is None else curve.smooth(self.smooth)

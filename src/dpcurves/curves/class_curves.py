@@ -266,7 +266,11 @@ class CumulativeGain(BandedTableResult):
 
 def _shares_above_thresholds(count: FloatArray) -> FloatArray:
     """Return the share of all records above each threshold, (cells + 1,), from counts by decreasing score; NaN
-    without records."""
+    without records.
+
+    Args:
+        count: Counts of records by decreasing score, (cells,).
+    """
     above = np.append(0.0, np.cumsum(count))
     return above / above[-1] if above[-1] >= LEAST_MASS else np.full_like(above, np.nan)
 
@@ -381,7 +385,11 @@ class DecisionCurve(ClassTableResult):
 
 def _threshold_indices(table: ClassTable) -> np.ndarray:
     """Return the number of slots of scores above each inner edge of the grid, (points,): indices of
-    `ClassTable.thresholds`."""
+    `ClassTable.thresholds`.
+
+    Args:
+        table: Released counts of both classes by score.
+    """
     outside = int(table.grid.outside is Outside.APART)
     return table.grid.slots - outside - np.arange(1, table.grid.cells)
 
@@ -578,7 +586,11 @@ class Confusion(ClassTableResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Confusion:
-        """Return the matrix from a parsed JSON document, computed again from its counts."""
+        """Return the matrix from a parsed JSON document, computed again from its counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         table = ClassTable.from_evidence(document.evidence, document.privacy)
         return cls.from_counts(table, float(document.arrays["threshold"]))
 
@@ -593,7 +605,12 @@ class Confusion(ClassTableResult):
 
 def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
     """Return true negatives, false positives, false negatives and true positives at the threshold with index
-    `point`: (..., 2, cells) to (..., 4)."""
+    `point`: (..., 2, cells) to (..., 4).
+
+    Args:
+        cells: Counts of negatives and positives by decreasing score, (..., 2, cells).
+        point: Index of a threshold in `ClassTable.thresholds`.
+    """
     first = cells.shape[-1] - point  # index of the first cell that is classified positive
     sums = [part.sum(axis=-1) for part in (cells[..., :first], cells[..., first:])]
     return np.stack(sums, axis=-1).reshape(*cells.shape[:-2], 4)
@@ -754,7 +771,11 @@ class ScoreCalibration(ClassTableResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ScoreCalibration:
-        """Return the calibration from a parsed JSON document, with its groups."""
+        """Return the calibration from a parsed JSON document, with its groups.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         starts = cast("Any", document.arrays["starts"]).astype(np.int64)
         return cls.from_group_starts(ClassTable.from_evidence(document.evidence, document.privacy), starts)
 
@@ -770,5 +791,10 @@ class ScoreCalibration(ClassTableResult):
 
 
 def _sum_groups(cells: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
-    """Return counts of groups that begin with the cells in `starts`: (..., 2, cells) to (..., 2, groups)."""
+    """Return counts of groups that begin with the cells in `starts`: (..., 2, cells) to (..., 2, groups).
+
+    Args:
+        cells: Counts of negatives and positives, (..., 2, cells).
+        starts: Index of the first cell of each group, increasing from 0.
+    """
     return np.add.reduceat(cells, starts, axis=-1)

@@ -288,7 +288,11 @@ class ClassTableResult(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the result from a parsed JSON document, computed again from its counts."""
+        """Return the result from a parsed JSON document, computed again from its counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         return cls.from_counts(ClassTable.from_evidence(document.evidence, document.privacy))
 
 
@@ -416,7 +420,12 @@ class MetricEstimator(ABC):
         return 1.0
 
     def is_known(self, records: FloatArray, least: FloatArray) -> bool:
-        """Return whether the records of each class that the statistic needs are at least `least`, both (2,)."""
+        """Return whether there are enough records of each class that the metric needs, or of both together.
+
+        Args:
+            records: Number of negatives and of positives, (2,).
+            least: Least number of negatives and of positives, (2,).
+        """
         if self.required_classes:
             return all(bool(records[row] >= least[row]) for row in self.required_classes)
         return bool(records.sum() >= least.max())
@@ -450,11 +459,11 @@ class AreaUnderCurve(MetricEstimator):
             settings: Confidence level, whether it is for the population, and random numbers.
         """
         if not settings.population and settings.generator is None:
-            return area_interval(_simulate_areas(table, errors), settings.level)
+            return area_interval(_collect_ranked_counts(table, errors), settings.level)
         rng = public_generator(settings.generator)
         noise = table.simulate_errors(population=False, generator=rng)  # drawn first: sampling does not change it
         return area_interval(
-            _simulate_areas(table, noise), settings.level, sampling=rng if settings.population else None
+            _collect_ranked_counts(table, noise), settings.level, sampling=rng if settings.population else None
         )
 
     def discretization_error(self, table: ClassTable) -> Interval:
@@ -670,9 +679,8 @@ class Metric(Enum):
         return self.name.lower().replace("_", "-")
 
 
-def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
-    """Return the counts by score that the interval of the area needs: released counts, estimated shares of each class,
-    and simulated noise of the counts, (draws, 2, cells).
+def _collect_ranked_counts(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
+    """Return what the simulated interval of the area needs: released counts, estimated shares, and noise of the counts.
 
     Args:
         table: Released counts of both classes by score.
@@ -764,12 +772,11 @@ def _estimate_point(table: ClassTable, metric: Metric) -> float:
 
 
 def _masking_interval(table: ClassTable, metric: Metric) -> Interval:
-    """Return the interval for these records, at `KNOWN_LEVEL`, that decides whether the metric is known: it is not if
-    the interval holds all possible values.
+    """Return the interval for these records, at `KNOWN_LEVEL`, that decides whether a metric is known.
 
     Args:
         table: Released counts of both classes by score.
-        metric: The metric to compute.
+        metric: The metric to compute; it is unknown if the interval holds all its possible values.
 
     Returns:
         Lower and upper limit, in units of the metric.
@@ -779,12 +786,14 @@ def _masking_interval(table: ClassTable, metric: Metric) -> Interval:
 
 
 def find_discretization_error(table: ClassTable, metric: Metric) -> Interval:
-    """Return the parts of the distances from a metric to its interval that come from the unknown order inside cells,
-    not from noise: below, above.
+    """Return how much of a metric's interval comes from the unknown order of scores inside cells, not from noise.
 
     Args:
         table: Released counts of both classes by score.
         metric: The metric whose error is wanted.
+
+    Returns:
+        The parts of the distances from the metric to the lower and to the upper end.
 
     Raises:
         ValueError: the metric needs probabilities and the scores are not.

@@ -114,11 +114,10 @@ class DriftCells(NamedTuple):
 
     @classmethod
     def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
-        """Return two samples in cells at these positions, (cells,), in units of the column, with ten groups about
-        even in the first.
+        """Return counts of two samples in cells at positions, with ten groups of about equal count in the reference.
 
         Args:
-            places: Positions of the cells.
+            places: Positions of the cells, (cells,), in units of the column.
             first: First sample, the reference.
             second: Second sample.
         """
@@ -257,7 +256,11 @@ class Drift(CompositeResult):
         return f"alarm in {', '.join(windows)}{rest}" if windows else "no alarm"
 
     def _count_statistics(self, window: str) -> int:
-        """Return how many statistics `statistics` has for this window."""
+        """Return how many statistics `statistics` has for this window.
+
+        Args:
+            window: Name of the window.
+        """
         return sum(name == window for name, _ in self.statistics)
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
@@ -325,7 +328,11 @@ class Drift(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Drift:
-        """Return the drift of the curves in a parsed JSON document, computed again from their counts."""
+        """Return the drift of the curves in a parsed JSON document, computed again from their counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         members = cls.parse_members(document)
         return cls(members.pop("reference"), members, float(document.question["false_alarm_rate"]))
 
@@ -348,9 +355,8 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, false_alarm
     Args:
         reference: A released `CDF`, `Histogram` or `BarChart`.
         windows: A later curve on the same cells or categories, or several by name.
-        false_alarm_rate: The false alarm probability of each window and statistic. For probability p of any false alarm
-            in
-            several windows, use ``1 - (1 - p) ** (1 / windows)``.
+        false_alarm_rate: Probability of a false alarm for each window and statistic. For probability p of any false
+            alarm in several windows, use ``1 - (1 - p) ** (1 / windows)``.
 
     Returns:
         Values, thresholds, p-values and alarms.
@@ -405,6 +411,10 @@ def require_window(reference: Any, question: Any) -> None:
 def require_false_alarm_rate(reference: Curve, false_alarm_rate: float) -> None:
     """Require a false alarm rate whose thresholds can be simulated, before a window is asked for: the reference is
     compared with itself.
+
+    Args:
+        reference: Curve of the reference.
+        false_alarm_rate: Probability of a false alarm for each window and statistic.
 
     Raises:
         ValueError: the rate is not between 0 and 1, or needs more draws.
@@ -559,13 +569,15 @@ def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -
 
 
 def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return the Wasserstein distance, the area between the distribution functions of two tables of counts, each
-    (..., cells): (...), in units of the column.
+    """Return the Wasserstein distance of two tables of counts, (...): the area between their distribution functions.
 
     Args:
-        first: Counts of the first sample.
-        second: Counts of the second sample.
+        first: Counts of the first sample, (..., cells).
+        second: Counts of the second sample, of the same shape.
         cells: The cells, with the distances between them.
+
+    Returns:
+        Distances, (...), in units of the column.
     """
     first_curve, second_curve = (
         np.cumsum(counts, axis=-1) / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)

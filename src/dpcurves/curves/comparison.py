@@ -125,7 +125,11 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
 
 
 def _to_distribution(curve_or_sample: Distributed) -> Distribution:
-    """Return the distribution function of a released curve, or of a sample."""
+    """Return the distribution function of a released curve, or of a sample.
+
+    Args:
+        curve_or_sample: A `CDF`, or values of shape ``(n,)``.
+    """
     if isinstance(curve_or_sample, CDF):
         return Distribution.from_curve(*curve_or_sample.line)
     return Distribution.from_sample(curve_or_sample)
@@ -319,7 +323,7 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
 
     Args:
         prefixes: Released counts along a grid.
-        bounds: Numbers of slots, from 0 to all of them, at which the last round counted.
+        bounds: Edges between which counts are summed, as numbers of slots below them; the last round counted at each.
         noise: Simulated noise of its prefix sums at all bounds of its distribution, shape (draws, bounds of the
             distribution).
     """
@@ -332,7 +336,7 @@ def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray
 
     Args:
         prefixes: Released counts along a grid.
-        bounds: Numbers of slots, from 0 to all of them, at which the last round counted.
+        bounds: Edges between which counts are summed, as numbers of slots below them; the last round counted at each.
     """
     prefix_counts = prefixes.unbiased_prefix_counts[bounds]
     monotone = np.clip(isotonic_projection(prefix_counts), 0.0, max(prefix_counts[-1], 0.0))
@@ -370,6 +374,10 @@ class Comparison:
     @classmethod
     def from_curves(cls, private: Any, public: Any) -> Comparison:
         """Compare a private and a public curve of the same kind, by the test for this kind.
+
+        Args:
+            private: Released curve.
+            public: Curve of exact counts of public records.
 
         Raises:
             ValueError: the kinds differ or have no comparison; or a unit has several records, so that nothing is known
@@ -496,7 +504,7 @@ def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
 
 
 def _compare_groups(private: Calibration | BinnedResiduals, counted: Calibration | BinnedResiduals) -> ComparisonResult:
-    """Return three times None, so that no verdict is given.
+    """Return three times None in place of difference, interval and p-value: curves by groups have no reliable test.
 
     A test of slopes with noisy scores rejected equal tables in up to a third of all cases.
 

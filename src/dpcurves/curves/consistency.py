@@ -280,6 +280,9 @@ class _Table(NamedTuple):
 def name_totals(categories: Sequence[str | None]) -> list[str]:
     """Return the categories of a column, with a name that none of them has where the column was added up.
 
+    Args:
+        categories: Category of each row; None: the row is a sum over the column.
+
     >>> name_totals(["a", None]), name_totals(["all", "ALL categories", None])
     (['a', 'all'], ['all', 'ALL categories', 'all categories (2)'])
     """
@@ -528,7 +531,11 @@ class ConsistentTotals(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the result from a parsed JSON document, computed again from its releases."""
+        """Return the result from a parsed JSON document, computed again from its releases.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         with refuse_damaged():
             tables = {
@@ -607,7 +614,11 @@ def make_consistent(
 
 
 def name_results(results: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Return the results by names made of the columns of their categories; repeated names get a number."""
+    """Return the results by names made of the columns of their categories; repeated names get a number.
+
+    Args:
+        results: Results, perhaps by category.
+    """
     named: dict[str, Any] = {}
     for result in results:
         table = _to_table(result)
@@ -677,6 +688,9 @@ def _check_tables(
 def _to_table(result: object) -> _Table:
     """Return a released result in the form of a table with categories.
 
+    Args:
+        result: A released count, sum, summary, histogram or two-way table, perhaps by category.
+
     Raises:
         WrongArgumentType: the result is of a kind that cannot be made consistent.
     """
@@ -720,6 +734,9 @@ def _name_cells(grid: Grid) -> list[str]:
     """Return a label of each cell, with "below" and "above" labels of the slots for values outside if they are
     counted apart.
 
+    Args:
+        grid: Grid of the cells.
+
     >>> _name_cells(Grid(0, 2, cells=2, outside="apart"))
     ['below 0', '0 to 1', '1 to 2', 'above 2']
     """
@@ -742,7 +759,11 @@ class _Bars(NamedTuple):
 
     def draw(self, ax: Any) -> Any:
         """Draw the counts of the cells as bars with intervals, without those for values outside of the grid; return
-        the axes."""
+        the axes.
+
+        Args:
+            ax: Axes to draw on.
+        """
         cells_below = 1 if self.member.grid.outside is Outside.APART else 0  # the cell of values below the grid
         first = self.number * self.member.grid.slots + cells_below
         rows = slice(first, first + self.member.grid.cells)
@@ -964,8 +985,7 @@ def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
 
 
 def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None = None) -> FloatArray:
-    """Return the parts rounded to non-negative integers whose totals are close to the totals of these parts: of the
-    same shape.
+    """Return the parts rounded to non-negative integers, (parts,), whose totals stay close to the totals of the parts.
 
     Args:
         parts: Numbers of parts, which may be negative, (parts,).
@@ -998,6 +1018,10 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
 
     They are the closest real numbers (`project_to_simplex`), rounded down, plus one for those with the largest
     remainders.
+
+    Args:
+        values: Numbers to round, which may be negative, (values,).
+        total: Sum of the returned integers, at least 0.
 
     >>> apportion_total(np.array([2.6, 0.6, -3.0]), 3).tolist()
     [3.0, 0.0, 0.0]
@@ -1115,7 +1139,12 @@ def _compute_gain(
 
 
 def _parse_table(document: display.CurveDocument, description: Any) -> Any:
-    """Return one table of a document: a single result, or results by category, as `description` names it."""
+    """Return one table of a document: a single result, or results by category, as `description` names it.
+
+    Args:
+        document: Parsed JSON document with all results.
+        description: Name of the only result; or an object with name, columns and categories of several.
+    """
     stored = document.arrays["curves"]
     if isinstance(description, str):
         return result_from_json(json.dumps(stored[description]))

@@ -167,6 +167,9 @@ class Histogram(IntervalResult):
     def count_between(self, edges: NDArray[np.int64]) -> FloatArray:
         """Return the numbers of records between neighbouring edges of these indices, (edges - 1,): sums of unbiased
         counts, but never below zero; NaN where unknown.
+
+        Args:
+            edges: Indices of edges of the grid, increasing.
         """
         edges = require_edge_indices(edges, self.unbiased_counts.shape[-1])
         indices = None if len(edges) > len(self.unbiased_counts) else edges
@@ -346,7 +349,11 @@ class Histogram(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Histogram:
-        """Return the histogram from a parsed JSON document."""
+        """Return the histogram from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         grid = grid_from_cells(document.question, document.arrays["x"])
         return cls.from_counts(document.releases[0], grid, document.question["label"], document.privacy)
 
@@ -449,7 +456,12 @@ def require_edge_indices(edges: Any, cells: int) -> NDArray[np.int64]:
 
 
 def _sum_between(cells: FloatArray, edges: Places) -> FloatArray:
-    """Return sums of the cells between these edges, along the last axis; the cells themselves if `edges` is None."""
+    """Return sums of the cells between these edges, along the last axis; the cells themselves if `edges` is None.
+
+    Args:
+        cells: Numbers by cell, on the last axis.
+        edges: Indices of edges between which cells are summed; None: each cell by itself.
+    """
     return cells if edges is None else np.add.reduceat(cells, edges[:-1], axis=-1)
 
 
@@ -541,6 +553,9 @@ class Histogram2D(ReleasedResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Histogram2D:
         """Return the histogram from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
 
         Raises:
             InvalidArgument: counts and edges do not fit together in length.

@@ -105,11 +105,11 @@ def note_thresholds_for_times(column: object, minimum: float = 0.5) -> NoteThres
 
 
 def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresholds:
-    """Return thresholds for times of entry and exit. An entry before the first edge is no mistake.
+    """Return the shares of times outside the grid from which a note is written, if records enter late.
 
     Args:
-        entry: Name of the column of entry times.
-        time: Name of the column of exit times.
+        entry: Name of the column of entry times; any share before the first edge is accepted.
+        time: Name of the column of exit times; a fifth may come before the first edge.
     """
     # a fifth of the exits may come before the first edge if records enter late
     return {
@@ -361,10 +361,14 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
 
 
 def _count_all_records(release: Release) -> tuple[float, float] | None:
-    """Return the number of all records by a release of sums of weights, and the standard deviation of its noise.
+    """Return the number of all records, computed from a release of sums of weights, and the standard deviation of its
+    noise.
+
+    Args:
+        release: Release of sums of weights.
 
     Returns:
-        The pair, in records; None if the release does not contain what missing records lack to the cap.
+        The pair, in records; None if the release has no sum over missing records.
     """
     evidence = Evidence.from_release(release)
     distribution = evidence.sums

@@ -67,10 +67,10 @@ from .question import grid_from_json, grid_to_json, require_independent
 
 
 def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
-    """Return the indices of edges that an argument `edges` gives, in increasing order.
+    """Return the indices of edges that a question's argument `edges` lists, sorted, after checks.
 
     Args:
-        given: What the caller passed.
+        given: Value of the argument: a sequence of integers, as in ``(1, 7)``.
         axis: Axis of the question, with its grid.
 
     Raises:
@@ -243,8 +243,10 @@ class PrefixShares:
     def round_to_step(self, values: FloatArray) -> FloatArray:
         """Return values rounded down to multiples of the step, or up if the lower multiple lies in another interval.
 
-        Values, in units of the column, of any shape. Unchanged if no step was found, or if their counted interval
-        contains no multiple.
+        Values are unchanged if no step was found, or if their counted interval contains no multiple.
+
+        Args:
+            values: Values in units of the column, of any shape.
         """
         if not self.step:
             return values
@@ -311,6 +313,9 @@ class PrefixShares:
 
         If outside values were counted apart, 0 and 1 are added for the boundaries at minus and plus infinity; else the
         shares are returned unchanged.
+
+        Args:
+            shares: Shares below each edge of the grid.
         """
         return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
 
@@ -376,7 +381,7 @@ class PrefixShares:
 
     @cached_property
     def unbiased_prefix_counts(self) -> FloatArray:
-        """Unbiased counts of the records in the first slots, from the last round: (slots + 1,)."""
+        """Unbiased numbers of records in the first 0, 1, 2, ... slots, from the last round, (slots + 1,)."""
         return np.append(0.0, np.cumsum(self._unbiased_cells))
 
     @cached_property
@@ -441,8 +446,11 @@ class PrefixShares:
         return errors[:, 1:-1] if self.grid.outside is Outside.APART else errors
 
     def are_typical(self, draws: int) -> bool:
-        """Return whether few draws show the scale of the simulated errors: there are that many of them, and no total
-        is near zero, which would give shares long tails.
+        """Return whether the first draws suffice to show the scale of the simulated errors of the shares.
+
+        Args:
+            draws: Number of draws that is needed; with fewer, or with a total near zero, whose shares have long tails,
+                the result is False.
         """
         few_draws = self._few_draws
         least_total = 4.5 * few_draws.total_deviation  # standard deviations: at 3.6, one note in 350 was wrong
@@ -450,7 +458,7 @@ class PrefixShares:
 
     @property
     def _few_draws(self) -> FewDraws:
-        """The first draws of the noise from the fixed seed."""
+        """The first simulated draws of the noise of counts below edges, from the fixed public seed."""
         return _cache_few_draws(self.evidence.sums, self.evidence.total is not None)
 
     def intervals_by_tests(
@@ -482,20 +490,29 @@ class PrefixShares:
         return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
 
     def sampling_variance_at(self, p: FloatArray) -> FloatArray | None:
-        """Return the variance of a sampled excess at each quantile `p`, relative to unweighted records; None: 1
-        everywhere."""
+        """Return the sampling variance of the share below each quantile, relative to unweighted records; None: 1
+        everywhere.
+
+        Args:
+            p: Levels of the quantiles, from 0 to 1.
+        """
         return None
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
         """Return blocks of simulated noise of the counts below the measured edges, (draws, measured); without a
-        generator, always the same."""
+        generator, always the same.
+
+        Args:
+            generator: Random numbers of the simulation; None: the same numbered draws each time.
+        """
         distribution, total = self.evidence.sums, self.evidence.total
         if generator is None:
             return _simulate_public_noise(distribution, total is not None)
         return _simulate_noise(distribution, total, require_generator(generator))
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the model of sampling at the measured edges: shares, number of records, and generator.
+        """Return what a simulation of sampling needs: estimated shares at the measured edges, number of records,
+        generator.
 
         Args:
             generator: Random numbers of the simulation; None: a fixed public stream.
@@ -506,7 +523,11 @@ class PrefixShares:
 
     def pin_ends(self, band: Band) -> Band:
         """Return the band, changed in place, with both limits 0 below the first edge and 1 below the last, if the
-        grid clips outside values."""
+        grid clips outside values.
+
+        Args:
+            band: Lower and upper shares at each edge.
+        """
         if self.grid.outside is not Outside.APART:
             for ends in band:
                 ends[[0, -1]] = 0.0, 1.0
@@ -541,10 +562,13 @@ class PrefixShares:
 
 
 def _simulate_public_noise(distribution: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
-    """Return blocks of noise from the fixed seed, equal for equal distributions; small arrays are cached for the next
-    curve. If the total is public, the noise of all records is 0.
+    """Return blocks of simulated noise of counts below edges, from the fixed seed; the noise of a public total is 0.
 
-    The curves of all categories have one distribution.
+    Small arrays are cached, because the curves of all categories have the same distribution.
+
+    Args:
+        distribution: Distribution of the noise of the counts.
+        total_is_public: Whether the number of all records is public.
     """
     # simulated values that are cached for other curves of the same distribution, 32 MB
     if choose_draws(len(distribution.bounds)) * len(distribution.bounds) <= 2**22:
@@ -580,7 +604,7 @@ class FewDraws(NamedTuple):
     total_deviation: float
 
     def scaled_by(self, scale: float) -> FewDraws:
-        """Return the noise of counts that are multiplied by a number.
+        """Return the same simulated noise for counts that are multiplied by a number.
 
         Args:
             scale: Number that the counts are multiplied by, at least 0.
@@ -732,12 +756,21 @@ class Spans(NamedTuple):
 
     @classmethod
     def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> Spans:
-        """Return spans from edge `first` to edge `last`, given the number of all edges."""
+        """Return spans from edge `first` to edge `last`, given the number of all edges.
+
+        Args:
+            first: Index of the edge at which each span begins.
+            last: Index of the edge at which each span ends.
+            edges: Number of all edges.
+        """
         edge_indices = np.unique(np.concatenate([first, last, [0, edges - 1]]))
         return cls(edge_indices, np.searchsorted(edge_indices, first), np.searchsorted(edge_indices, last))
 
     def sum_spans(self, below: FloatArray) -> FloatArray:
         """Return the amount in each span, (..., spans), from the amounts below each edge.
+
+        Args:
+            below: Amounts below each edge, on the last axis.
 
         >>> spans = Spans.from_edges(np.array([0, 1]), np.array([1, 3]), 4)
         >>> spans.sum_spans(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
@@ -748,20 +781,24 @@ class Spans(NamedTuple):
     def simulate_sampling_errors(
         self, below: FloatArray, units: int, draws: int, chance: np.random.Generator
     ) -> FloatArray:
-        """Return simulated deviations of the units of a sample in each span from their expectation: (draws, spans).
+        """Return simulated sampling errors of the number of units in each span, (draws, spans).
 
         Args:
             below: The shares of the population below each edge.
             units: The size of the sample.
             draws: The number of samples.
-            chance: The generator.
+            chance: Random numbers of the simulation.
         """
         cell_shares = np.diff(below[self.edges])
         errors = simulate_sampling_errors(cell_shares * (units / cell_shares.sum()), units, draws, chance)
         return self._subtract_ends(np.pad(np.cumsum(errors, axis=1), ((0, 0), (1, 0))))
 
     def _subtract_ends(self, below: FloatArray) -> FloatArray:
-        """Return the amount in each span, (..., spans), from the amounts below the `edges` of the spans."""
+        """Return the amount in each span, (..., spans), from the amounts below the `edges` of the spans.
+
+        Args:
+            below: Amounts below each of `edges`, on the last axis.
+        """
         return np.asarray(below[..., self.last] - below[..., self.first])
 
 
@@ -787,8 +824,9 @@ class SearchedQuantiles:
         return choose_shown_values(cells, cells[..., 1])
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
-        """Return the ends of the cell below the first edge below which a share `p` lies, ``(..., 2)``: infinite if
-        the cell holds outside values."""
+        """Return the ends of the cell that holds the quantile `p`, ``(..., 2)``; infinite if that cell holds values
+        outside the grid.
+        """
         return self._find_cell_limits(p, lambda search: search.brackets[1])
 
     def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:

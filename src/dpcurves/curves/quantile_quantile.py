@@ -229,7 +229,11 @@ class QuantileQuantile(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> QuantileQuantile:
-        """Return the comparison from a parsed JSON document, the inverse of `to_json`."""
+        """Return the comparison from a parsed JSON document, the inverse of `to_json`.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         return cls(np.array(document.question["p"], dtype=np.float64), **cls.parse_members(document))
 
     @property

@@ -173,7 +173,11 @@ class Quantiles(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Quantiles:
-        """Return the quantiles from a parsed JSON document, the inverse of `to_json`."""
+        """Return the quantiles from a parsed JSON document, the inverse of `to_json`.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         p = np.array(parse_shares("p", document.arrays["p"]))
         if "grid" in question:
@@ -250,7 +254,9 @@ class QuantilesQuestion(TableQuestion):
 
     @property
     def charged_query(self) -> PrefixQuery | None:
-        """The query for all counts along this grid, if quantiles are searched for."""
+        """The query that the ledger charges for a private search of quantiles: all counts along this grid; None without
+        a search.
+        """
         return None if self._search_level is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def with_level_of_search(self, level: float) -> QuantilesQuestion:

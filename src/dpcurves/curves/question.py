@@ -108,7 +108,11 @@ class TableQuestion:
 
 
 def _convert_expressions(question: Any) -> None:
-    """Replace expressions in the fields of a question by their text, and the filter by its canonical text."""
+    """Replace expressions in the fields of a question by their text, and the filter by its canonical text.
+
+    Args:
+        question: Question that is changed in place.
+    """
     for member in fields(question):
         value = getattr(question, member.name, None)
         if isinstance(value, Expression) and member.name != "where":
@@ -154,6 +158,9 @@ def find_charged_query(question: object) -> Query | None:
 
     None if the question has no `charged_query`: then the question itself is charged, and no other question can share
     its request.
+
+    Args:
+        question: The question.
     """
     query = question.charged_query if isinstance(question, SupportsChargedQuery) else None
     return None if query is None else query.with_filter(getattr(question, "where", None) or "")
@@ -216,6 +223,9 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
 
     Such texts are published with the result, so an analyst should see the note before the question is charged. Empty
     if no text looks like a name.
+
+    Args:
+        plans: Plans of the rounds of a question.
 
     Returns:
         Notes, in order of first use of a text.
@@ -288,7 +298,12 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
 
 
 def prepend_category_axes(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
-    """Return the axes of a table whose rows are the categories of `by`: its columns, followed by the other axes."""
+    """Return the axes of a table whose rows are the categories of `by`: its columns, followed by the other axes.
+
+    Args:
+        by: Columns of categories; None: no rows.
+        axes: Further axes of the table.
+    """
     return (*parse_grouping(by), *axes)
 
 
@@ -320,6 +335,9 @@ def list_columns(by: By) -> tuple[str, ...]:
 
 def format_key(key: Key) -> str:
     """Return a category, or a combination of categories, as text.
+
+    Args:
+        key: A category, or a tuple with one category of each column.
 
     >>> format_key(("F", "north"))
     'F, north'
@@ -377,7 +395,11 @@ def parse_class_labels(
 
 def grid_to_json(grid: Grid) -> dict[str, Any]:
     """Return a grid as JSON values: its spacing and bounds, or the edges of an irregular grid; for declared values,
-    only these."""
+    only these.
+
+    Args:
+        grid: Public cells, or declared values.
+    """
     if isinstance(grid, Values):
         return {"values": list(grid.declared_values), "outside": grid.outside.name}
     return {
@@ -412,7 +434,11 @@ STORED.add(Grid, grid_to_json, grid_from_json)
 
 def edges_to_json(grid: Grid) -> dict[str, object]:
     """Return the edges of an explicit grid, its treatment of outside values and its declared values, as JSON fields
-    of a question."""
+    of a question.
+
+    Args:
+        grid: Grid with explicit edges.
+    """
     return {**cells_to_json(grid), "edges": grid.edges.tolist()}
 
 
@@ -460,7 +486,11 @@ class ScoredColumns(NamedTuple):
         return {name: column for name, column in self._asdict().items() if column is not None}
 
     def add_to_title(self, title: str) -> str:
-        """Return a title that names the columns, as far as they are known."""
+        """Return a title that names the columns, as far as they are known.
+
+        Args:
+            title: Title without the columns.
+        """
         return title if None in self else f"{title} of {self.score} for {self.label}"
 
 
@@ -469,13 +499,21 @@ NO_COLUMNS = ScoredColumns()
 
 
 def grid_from_edges(question: Mapping[str, Any]) -> Grid:
-    """Return the grid that `edges_to_json` wrote among the fields of a question."""
+    """Return the grid that `edges_to_json` wrote among the fields of a question.
+
+    Args:
+        question: JSON fields of the question.
+    """
     return grid_from_cells(question, question["edges"])
 
 
 def cells_to_json(grid: Grid) -> dict[str, object]:
     """Return a grid's treatment of outside values, and its declared values, if any, as JSON fields; edges are stored
-    separately."""
+    separately.
+
+    Args:
+        grid: Public cells, or declared values.
+    """
     return {"outside": grid.outside.name, **declared_values_to_json(grid)}
 
 

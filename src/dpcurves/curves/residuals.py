@@ -142,7 +142,11 @@ def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
 
 
 def choose_bound_fraction(setting: conversation.Setting, records: float) -> Fraction:
-    """Return the budget fraction of each bound for this number of records, rounded up to hundredths.
+    """Return the budget fraction for the private search of each axis's bounds, rounded up to hundredths.
+
+    Args:
+        setting: Loss and adjacency of the question.
+        records: Number of records, or an estimate of it; a larger number needs a smaller fraction.
 
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -384,6 +388,9 @@ class ResidualPlot(ReleasedResult):
     def _from_json(cls, document: display.CurveDocument) -> ResidualPlot:
         """Return the plot from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+
         Raises:
             InvalidArgument: density and edges do not fit together in length.
         """
@@ -522,7 +529,12 @@ class ResidualPlotQuestion(TableQuestion):
 
     def _axis(self, column: str | Predictor, bound: float) -> Axis:
         """Return the axis of a column with equal cells between minus and plus its bound, and values beyond counted
-        apart."""
+        apart.
+
+        Args:
+            column: Column of predictions or of residuals, or the model that predicts.
+            bound: Largest absolute value inside the cells.
+        """
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
@@ -530,6 +542,10 @@ def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> fl
     """Return how many records a bound may miss beyond its requested share, including the `spare` records.
 
     The number holds except with half of the error probability of both bounds.
+
+    Args:
+        bound: Released interval that covers a share of the records.
+        spare: Records that the noise of the query may hide.
     """
     return bound.alpha((1 - COVERAGE_CONFIDENCE) / 2) + spare
 
@@ -572,6 +588,10 @@ def find_occupied_edges(density: FloatArray) -> slice:
 
 def _parse_rows(rows: Any, columns: int) -> FloatArray:
     """Return a list of rows, of this number of columns each, as an array.
+
+    Args:
+        rows: Rows, each a list of numbers, from a JSON document.
+        columns: Number of numbers in each row.
 
     Raises:
         ValueError: the rows are malformed.
@@ -660,7 +680,11 @@ class BinnedResiduals(GroupResult):
 
     def share_outside(self, envelope: FloatArray) -> float:
         """Return the share of known bins whose residual leaves this envelope, half-widths (bins,); NaN if no bin is
-        known."""
+        known.
+
+        Args:
+            envelope: Half-width of the envelope in each bin, (bins,).
+        """
         is_known = np.isfinite(self.residual)
         try:
             envelope = np.broadcast_to(np.asarray(envelope, dtype=np.float64), self.residual.shape)

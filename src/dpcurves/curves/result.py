@@ -114,6 +114,9 @@ def find_missing_share(evidence: Evidence) -> float:
     """Return the share of records without a value; 0 if they are not counted, or noise alone may explain their
     count.
 
+    Args:
+        evidence: Released counts with the distribution of their noise.
+
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Tier, IntervalSums, Noise
     >>> noise = Noise(Family.LAPLACE, Fraction(1))
@@ -132,6 +135,9 @@ def find_missing_share(evidence: Evidence) -> float:
 
 def find_empty_rows(evidence: Evidence) -> tuple[bool, ...]:
     """Return for each row of counts whether noise alone may explain it.
+
+    Args:
+        evidence: Released counts with the distribution of their noise.
 
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Tier, IntervalSums, Noise
@@ -192,7 +198,12 @@ def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
 
 
 def require_label_mappings(columns: object, categories: object) -> None:
-    """Raise `WrongArgumentType` unless new names of columns, and of categories by column, are given as mappings."""
+    """Raise `WrongArgumentType` unless new names of columns, and of categories by column, are given as mappings.
+
+    Args:
+        columns: New names by column.
+        categories: New labels by category, by column; None: labels stay.
+    """
     require_type("columns", columns, Mapping, "a mapping of columns to names, as in {'sex': 'Sex'},")
     if categories is not None:
         nested = "a mapping of columns to labels, as in {'sex': {'F': 'women'}},"
@@ -257,11 +268,15 @@ class IntervalLimits(Protocol):
 
 
 def limits_from_intervals(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> IntervalLimits:
-    """Return a function of level and population that returns the lower and upper ends, (2, points), of what
-    `intervals` returns, (points, 2). `always` are further arguments of `intervals`."""
+    """Return a function of level and population that gives interval ends as two rows, (2, points).
+
+    Args:
+        intervals: Function that gives the same ends as pairs, (points, 2).
+        always: Further arguments of `intervals`.
+    """
 
     def compute_limits(level: float, /, *, population: bool) -> NDArray[np.float64]:
-        """Return lower and upper ends at this level.
+        """Return the ends of the intervals at this confidence level as two rows, lower ends first.
 
         Args:
             level: Confidence level, between 0 and 1.
@@ -371,6 +386,9 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
     """Return a note with the reasons why records are missing, most frequent first, each with its share of the missing
     records.
 
+    Args:
+        release: A release, which may have counts of reasons.
+
     Returns:
         One note; () if the release has no counts of reasons, or none exceeds its noise.
     """
@@ -399,6 +417,9 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
 def notes_on_order(release: Release) -> tuple[str, ...]:
     """Return a note that records whose two times are out of order are among the missing ones, for a release of two
     times.
+
+    Args:
+        release: A release, which may be about two columns of times.
 
     Returns:
         One note; () if the release compares no two times.
@@ -552,9 +573,8 @@ def _notes_on_few_cells(
         known: Indices of the counted edges.
         below: Unbiased counts below these edges.
         noise: Standard deviation of the noise of a count.
-        wide: Number of cells with more than one value below each edge. Then only these cells count, because a single
-            value
-            that holds nearly all records is no fault of the grid. None: all cells count.
+        wide: Number of cells with more than one value below each edge. Then only these cells count, because one value
+            may hold nearly all records on a good grid. None: all cells count.
     """
     below = np.maximum.accumulate(below)  # noise may make it fall; counts of records never do
     total = float(below[-1] - below[0])
@@ -826,7 +846,7 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the JSON Schema of its numbers, with descriptions from docstrings."""
+        """Return the JSON Schema of the numbers in a result of this class; descriptions are taken from docstrings."""
         properties = {}
         for name in dict.fromkeys((*(cls.ARRAYS or cls.COLUMNS), *cls.JSON_SCHEMAS)):
             kind, description = _describe_attribute(cls, name)
@@ -1056,7 +1076,7 @@ class ReleasedResult(Result, ABC):
         }
 
     def _row_words(self) -> Mapping[str, str]:
-        """Return the words of the short names of numbers that the rows of a list have.
+        """Return the titles of the numbers in a list of statistics, for readers, by short name.
 
         Returns:
             Words by short name.
@@ -1099,10 +1119,11 @@ class ReleasedResult(Result, ABC):
         return [replace(table.select_rows(), is_detail=table.rows > most_beside)]
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the numbers that a table by group has of this result, by short name; empty: the numbers of its
-        summary.
+        """Return the key numbers of this result, such as its median, for a table with one row for each group.
 
-        Interval ends are named as in ``median_lower`` and ``median_upper_population``; `KEY_WORDS` has the titles.
+        Numbers are given by short name; a result without key numbers returns an empty mapping, and its summary is
+        shown. Interval ends are named as in ``median_lower`` and ``median_upper_population``; `KEY_WORDS` has the
+        titles.
 
         >>> import dpcurves as dp
         >>> ages = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=10), epsilon=99, adjacency=dp.REPLACE_ONE)
@@ -1116,7 +1137,7 @@ class ReleasedResult(Result, ABC):
         return {}
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of the `key_columns`.
+        """Return title and cell format of each of the `key_columns`, for tables in which each row is a group.
 
         Returns:
             Title and format by short name.
@@ -1255,6 +1276,9 @@ class ReleasedResult(Result, ABC):
     def from_json(cls, text: str) -> Self:
         """Return the result that `to_json` wrote.
 
+        Args:
+            text: JSON text.
+
         Raises:
             ValueError: the text is of another kind, or is damaged.
         """
@@ -1348,7 +1372,11 @@ class ReleasedResult(Result, ABC):
             return display.translate_figure(display.set_title(axes, title if is_new else ""))
 
     def _add_title(self, axes: Axes) -> Axes:
-        """Give a plot of this result the title of the result, in the reader's language; return the axes."""
+        """Give a plot of this result the title of the result, in the reader's language; return the axes.
+
+        Args:
+            axes: Axes of the plot.
+        """
         with self._keep_user_words():
             return display.translate_figure(display.set_title(axes, self._title()))
 
@@ -1423,7 +1451,11 @@ class ReleasedResult(Result, ABC):
     @classmethod
     @abstractmethod
     def _from_json(cls, document: CurveDocument) -> Self:
-        """Return the result of a parsed JSON document, computed again from its releases."""
+        """Return the result of a parsed JSON document, computed again from its releases.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
 
     @abstractmethod
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
@@ -1472,6 +1504,9 @@ def _set_source(thing: Any, source: str) -> Any:
 def check_source(source: object) -> str:
     """Return the public name and version of a data set if it is up to 200 printable characters.
 
+    Args:
+        source: The name and version, as the user passed it.
+
     Raises:
         ValueError: the source is no text, empty, too long, or not printable.
     """
@@ -1492,7 +1527,7 @@ class SimulationCache:
 
     @cached_property
     def _cache(self) -> dict[Hashable, Any]:
-        """Results of `_compute_once` by key."""
+        """Simulated results that were computed before, by the key under which `_compute_once` stored them."""
         return {}
 
     def _compute_once(self, key: Hashable, generator: np.random.Generator | None, compute: Callable[[], Made]) -> Made:
@@ -1521,6 +1556,9 @@ def complete_docstring(docstring: str, method: str, arguments: Collection[str]) 
     <BLANKLINE>
     Args:
         level: The probability
+        docstring: Docstring of the method.
+        method: Name of the method.
+        arguments: Names of its arguments.
     """
     text = cleandoc(docstring)
     is_complete = hasattr(IntervalResult, method) or "Args:" in text or "Raises:" in text
@@ -1700,14 +1738,23 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._mask_unknown_columns(self._columns())
 
     def _mask_unknown_columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns by name; columns of `POSSIBLE_RANGES` have NaN where a number is unknown."""
+        """Return the columns by name; columns of `POSSIBLE_RANGES` have NaN where a number is unknown.
+
+        Args:
+            columns: Columns of the data frame by name.
+        """
         return {
             name: self._mask_unknown(name, column) if name in self.POSSIBLE_RANGES else column
             for name, column in columns.items()
         }
 
     def _mask_unknown(self, name: str, column: Any) -> Any:
-        """Return a column of numbers, NaN where their intervals span the possible range of this name."""
+        """Return a column of numbers, NaN where their intervals span the possible range of this name.
+
+        Args:
+            name: Name of the column.
+            column: Numbers of the column.
+        """
         lowest, highest, *names = self._possible_range(name)
         interval_ends = self._masking_intervals
         if not interval_ends:
@@ -1719,7 +1766,11 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
         """Return lowest and highest possible value of a column, and the names of the columns of its ends if they are
-        not the first two."""
+        not the first two.
+
+        Args:
+            name: Name of the column.
+        """
         return self.POSSIBLE_RANGES[name]
 
     @cached_property
@@ -1843,7 +1894,11 @@ class IntervalResult(SimulationCache, ReleasedResult):
     if TYPE_CHECKING:
 
         def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-            """Return lower and upper ends at `level`, (points, 2), for these records or for the population."""
+            """Return lower and upper ends at `level`, (points, 2), for these records or for the population.
+
+            Args:
+                population: Whether the ends are for the population.
+            """
             ...
 
 
@@ -1873,7 +1928,11 @@ class CompositeResult(IntervalResult):
         return super()._user_words().union(map(str, members), *inner) - self._rest_names
 
     def _with_source(self, source: str) -> Self:
-        """Return this result unchanged: the contained results name the source."""
+        """Return this result unchanged: the contained results name the source.
+
+        Args:
+            source: Description of the data; not used.
+        """
         return self  # the results inside it have the source
 
     def to_json(self) -> str:
@@ -1897,6 +1956,9 @@ class CompositeResult(IntervalResult):
 
 def find_result_class(document: Mapping[str, Any]) -> type[Any]:
     """Return the result class that wrote a document: the most derived class, if several match.
+
+    Args:
+        document: Parsed JSON document of a result.
 
     Raises:
         ValueError: no class has this name.

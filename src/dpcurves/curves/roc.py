@@ -271,7 +271,7 @@ class ROC(ClassTableResult):
         return not self._has_clear_classes
 
     def notes_on_noise(self) -> tuple[str, ...]:
-        """Return a note if nothing is known about the curve; the band is computed only if this is possible."""
+        """Return a note if noise hides the curve; if both classes are large, there is none, and no band is computed."""
         if self._has_clear_classes:
             return ()
         _, lower, upper = self.band(SUMMARY_LEVEL).steps()
@@ -323,14 +323,16 @@ class ROC(ClassTableResult):
         if isnan(self.auc):
             return 0.0, 1.0
         draws = public_generator(generator)
-        counted = _simulate_areas(self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells)
+        counted = _simulate_ranked_counts(
+            self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells
+        )
         counted = counted._replace(bound_untied=self.table.bound_untied)
         if self.finer_counts is not None:
             parts = self.finer_counts.finer_cells_per_cell
             tied = self.table.tied_cells
             spread = np.repeat(counted.shares / parts, parts, axis=-1)
             each = None if tied is None else np.repeat(tied, parts)
-            finer = _simulate_areas(self.finer_counts.combine_evidence(self.evidence), spread, draws, each)
+            finer = _simulate_ranked_counts(self.finer_counts.combine_evidence(self.evidence), spread, draws, each)
             counted = min(counted, finer, key=lambda each: expected_width(each, level))
         low, high = area_interval(counted, level, sampling=draws if population else None)
         return min(low, self.auc), max(high, self.auc)
@@ -438,7 +440,11 @@ class ROC(ClassTableResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ROC:
-        """Return the curve from a parsed JSON document."""
+        """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question, (_, *finer) = document.question, document.releases
         texts = {name: str(question[name]) for name in ("title", "positive") if name in question}
         within = FinerCounts(finer[0], tuple(map(int, question["within"]))) if finer else None
@@ -511,7 +517,9 @@ class RocQuestion(TableQuestion):
 
     @property
     def charged_query(self) -> PrefixQuery | None:
-        """The query for all counts of both classes along this grid, if counts at chosen edges are requested."""
+        """The query that the ledger charges if only counts at chosen edges are asked for: all counts of both classes on
+        the grid.
+        """
         return None if self.edges is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
@@ -528,7 +536,11 @@ class RocQuestion(TableQuestion):
         return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.thresholds), ALL)))
 
     def _build_roc(self, counts: TableCounts) -> ROC:
-        """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal."""
+        """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal.
+
+        Args:
+            counts: Released counts of both classes above thresholds.
+        """
         last = counts.releases[-1]
         grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
@@ -545,7 +557,7 @@ class RocQuestion(TableQuestion):
 
     @property
     def _classes(self) -> Categories:
-        """The label column with its two classes, negative first."""
+        """The label column with its two classes, the negative class first."""
         return parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def __str__(self) -> str:
@@ -553,7 +565,7 @@ class RocQuestion(TableQuestion):
         return f"ROC curve of {self.score} for {self.label}{way}"
 
 
-def _simulate_areas(
+def _simulate_ranked_counts(
     evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None
 ) -> RankedClassCounts:
     """Return the unbiased counts of both classes with simulated noise, from which an interval of the area is
@@ -656,7 +668,11 @@ class SmoothAuc(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SmoothAuc:
-        """Return the curve from a parsed JSON document."""
+        """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         (evidence,) = document.releases
         return cls.from_counts(evidence, document.privacy)
 

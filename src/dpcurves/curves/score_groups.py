@@ -133,7 +133,14 @@ class GroupIntervals(Protocol):
     normal draws for sampling."""
 
     def __call__(self, groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
-        """Return limits at this level: ``(groups, 2)``."""
+        """Return confidence limits of a statistic of each group, (groups, 2), from counts and simulated noise.
+
+        Args:
+            groups: Unbiased counts of the groups.
+            noise: Simulated noise of the counts.
+            normal: Standard normal draws for sampling; None: limits for these records.
+            level: Confidence level, between 0 and 1.
+        """
         ...
 
 
@@ -456,7 +463,11 @@ class CountedGroups(ScoreGroups):
 
     def _sum_groups(self, cells: FloatArray) -> GroupNoise:
         """Return positives, negatives and sums of distances from the middle of the group, each (..., groups), from
-        counts (..., 2, cells)."""
+        counts (..., 2, cells).
+
+        Args:
+            cells: Counts of negatives and positives in the cells, (..., 2, cells).
+        """
         edges = self.cells.edges
         ends = np.append(self.starts, self.cells.cells)
         middles = np.repeat((edges[ends[:-1]] + edges[ends[1:]]) / 2, np.diff(ends))
@@ -474,7 +485,7 @@ class CountedGroups(ScoreGroups):
 
 
 def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
-    """Return the groups, of either class, that `to_json` wrote.
+    """Return score groups from the JSON that `to_json` of either class of score groups wrote.
 
     Args:
         evidence: JSON values with the fields ``question`` and ``releases``.
@@ -615,7 +626,11 @@ class GroupResult(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the result from a parsed JSON document, computed again from its groups."""
+        """Return the result from a parsed JSON document, computed again from its groups.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         return cls.from_counts(groups_from_json(document.evidence), document.privacy)
 
 

@@ -220,7 +220,11 @@ class Summary(IntervalResult):
         return {name: self._format_name(name) for name in self.statistics}
 
     def _format_name(self, statistic: str) -> str:
-        """Return the name of a statistic in output, with the clipping bounds if these were found privately."""
+        """Return the name of a statistic in output, with the clipping bounds if these were found privately.
+
+        Args:
+            statistic: Count, sum, mean or variance.
+        """
         if self.tails is None or statistic == COUNT:
             return statistic
         return f"{statistic} of values clipped to {self._bounds_text}"
@@ -437,6 +441,9 @@ class Summary(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Summary:
         """Return the summary from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
 
         Raises:
             InvalidArgument: releases that the statistic needs are missing.
@@ -696,8 +703,7 @@ def _simulate_moments(
 
 
 def _simulate_spread(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
-    """Return the scatter of squares, from the last release: counts of equal cells between the bounds, with simulated
-    noise.
+    """Return counts of cells that bound the variance of squares, from the last release, with simulated noise.
 
     Args:
         rounds: Releases of the rounds; the last has counts of equal cells.
@@ -757,6 +763,10 @@ LARGEST_BOUND = 1e100
 
 def build_bounds_cell(lower: float, upper: float) -> Grid:
     """Return the single cell of values between bounds.
+
+    Args:
+        lower: Lower clipping bound.
+        upper: Upper clipping bound.
 
     Raises:
         TypeError: a bound is not a number.
@@ -852,6 +862,8 @@ def accept_bounds(kind: Kind) -> Kind:
 
         Args:
             bounds: Lower and upper bound; None: they are given apart, or not at all.
+            args: Positional arguments of the question.
+            named: Other keyword arguments of the question.
         """
         if bounds is not None:
             named["lower"], named["upper"] = require_bounds_pair(bounds)
@@ -1081,7 +1093,8 @@ class VarianceQuestion(_BoundedQuestion):
 
     @property
     def _can_count_cells(self) -> bool:
-        """Whether `Tuning.spread_cells` can be counted for each category, by public facts.
+        """Whether the cells that bound a variance (`Tuning.spread_cells`) can be counted for each category, by public
+        facts.
 
         An error after the first round would depend on the answer.
         """

@@ -120,6 +120,9 @@ class View:
     def apply(self, question: Any) -> Any:
         """Return the question on the rows and columns of the view: with its filter, and its expressions written out.
 
+        Args:
+            question: Question whose columns may be derived columns of the view.
+
         Raises:
             ValueError: the text becomes too long for an expression.
         """
@@ -127,7 +130,11 @@ class View:
         return replace(question, **self._expand_fields(question), where=where or None)
 
     def _expand_fields(self, question: Any) -> dict[str, Any]:
-        """Return the fields of a question that may name columns, with the derived columns written out."""
+        """Return the fields of a question that may name columns, with the derived columns written out.
+
+        Args:
+            question: Question whose columns may be derived columns of the view.
+        """
         return {
             member.name: self._expand_field(getattr(question, member.name))
             for member in fields(question)
@@ -184,6 +191,9 @@ class View:
     def _expand_name(self, name: str) -> str:
         """Return the expression of a derived column in columns of the table; a name of another column is returned
         unchanged.
+
+        Args:
+            name: Name of a column.
         """
         return self.expand(format_expression(ColumnName(name))) if name in self._all_columns else name
 
@@ -228,6 +238,9 @@ class View:
     def _require_columns_of_table(self, model: Predictor) -> None:
         """Refuse a model that reads a derived column, because models read columns of the table only.
 
+        Args:
+            model: Model whose predictions a question uses.
+
         Raises:
             InvalidArgument: the model reads a derived column.
         """
@@ -240,7 +253,11 @@ class View:
                 )
 
     def _expand_column(self, text: str) -> str:
-        """Return a column or an expression in columns of the table; a text that is neither is returned unchanged."""
+        """Return a column or an expression in columns of the table; a text that is neither is returned unchanged.
+
+        Args:
+            text: Name of a column, or an expression.
+        """
         if text in self._all_columns:
             return self._expand_name(text)
         try:
@@ -310,7 +327,7 @@ def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[s
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
-        """Return the name of the view and the definition to store under it.
+        """Return the name of the view to add and its definition, after a check against the stored definitions.
 
         Args:
             definitions: The stored definitions, by name.

@@ -122,8 +122,11 @@ class SquaredWeights:
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
     def sampling_ratios(self, slots: FloatArray) -> WeightRatios:
-        """Return the ratios that scale sampling errors of sums of weights. `slots` are sums of weights in slots,
-        divided by the cap."""
+        """Return the ratios that scale sampling errors of sums of weights.
+
+        Args:
+            slots: Sums of weights in each slot, divided by the cap, (slots,).
+        """
         return estimate_weight_ratios(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
     def to_json(self) -> dict[str, Any]:
@@ -155,8 +158,7 @@ class SquaredWeights:
 
 
 def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
-    """Return indices of inner edges that cut the weight into groups of about equal weight; fewer groups if noise is
-    large.
+    """Return indices of inner edges that cut the total weight into groups of about equal weight.
 
     There are fewer groups if noise is large.
 
@@ -315,7 +317,7 @@ class WeightedShares(PrefixShares):
 
     @property
     def squares_below_measured_edges(self) -> FloatArray:
-        """Sums of squared weights, in relative units, below no record, below each measured edge, and of all records."""
+        """Sums of squared weights, in relative units: 0, then below each measured edge, then of all records."""
         apart = int(self.grid.outside is Outside.APART)
         cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
         below = np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
@@ -370,6 +372,9 @@ class WeightedShares(PrefixShares):
 
         The excess of quantile q at level p is ``sum w (1[x < q] - p)``: squared weights below q count (1 - p)^2, those
         above p^2.
+
+        Args:
+            p: Levels of the quantiles, from 0 to 1, of any shape.
         """
         scatter = self._scatter_by_slot
         below = np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
@@ -391,7 +396,7 @@ class WeightedShares(PrefixShares):
 
     @property
     def _few_draws(self) -> FewDraws:
-        """The first draws of the noise from the fixed seed, in effective records."""
+        """First simulated draws of the noise of weights below the edges, from the fixed seed, in effective records."""
         return super()._few_draws.scaled_by(1 / self.scale)
 
     @cached_property
@@ -401,7 +406,9 @@ class WeightedShares(PrefixShares):
 
     @property
     def _best_cells(self) -> FloatArray:
-        """Estimated weights of the cells with the smallest expected error, (1, cells), in effective records."""
+        """Shrinkage estimates of the weight in each cell, with the smallest expected error, (1, cells), in effective
+        records.
+        """
         evidence, scale = self.evidence, self.scale
         return shrink_estimate(
             evidence.sums, evidence.values, evidence.total, along_axis=evidence.total is not None, scale=scale
@@ -496,7 +503,7 @@ class WeightedHistogram(CdfHistogram):
         return cast("WeightedHistogram", self.from_prefixes(self.prefixes, edges, self.label, self.privacy))
 
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Return simulated sampling errors of effective records in `_spans`, (draws, 2 * bins).
+        """Return simulated sampling errors of the effective records inside and around each bin, (draws, 2 * bins).
 
         Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in a
         span, the excess ``sum w (1[in] - p)`` has the relative variance ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
@@ -529,7 +536,11 @@ class WeightedHistogram(CdfHistogram):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedHistogram:
-        """Return the bins from a parsed JSON document."""
+        """Return the bins from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         releases = document.evidence["releases"]
         prefixes = WeightedShares.from_json(releases, grid_from_edges(question), question)
@@ -803,7 +814,12 @@ def ask_weighted_shares(
         privacy = privacy.with_notes(*describe_sums(sums))
 
     def build_weighted_result(sums: Evidence, squared: Evidence) -> WeightedCDF | WeightedHistogram:
-        """Return the result of one row of sums of weights and of squared weights."""
+        """Return the result of one row of sums of weights and of squared weights.
+
+        Args:
+            sums: Released sums of weights in all cells, one row.
+            squared: Released sums of squared weights in groups of cells, one row.
+        """
         squares = SquaredWeights(weights, squared, starts)
         prefixes = WeightedShares(sums, axis.grid, squared_weights=squares)
         label = format_axis_label(question.column, question.measured_in)

@@ -320,6 +320,9 @@ class WeightedSummary(Summary):
     def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
         """Return the summary from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+
         Raises:
             InvalidArgument: there are not four releases, or two of a weighted count.
         """
@@ -634,7 +637,7 @@ def ask_between(
 
 
 def _split_by_category(by: By, releases: Sequence[Release]) -> list[tuple[Evidence, ...]]:
-    """Return the evidence of all rounds for each category; for one category, of whole releases.
+    """Return the evidence of all rounds for each category; without categories, one entry with the whole releases.
 
     Args:
         by: Grouping of the question; None: a single group.

@@ -175,7 +175,11 @@ def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
 
 
 def set_legend_title(ax: Axes, title: str) -> None:
-    """Set the title of the legend of `ax`, if it has one: the column whose categories name the curves."""
+    """Set the title of the legend of `ax`, if it has one: the column whose categories name the curves.
+
+    Args:
+        title: Name of the column.
+    """
     from .layout import fitted_layout
 
     layout = fitted_layout(ax)
@@ -213,6 +217,10 @@ def select_visible_points(x: FloatArray, y: FloatArray, finest: int = THINNED_PO
 
     Pixels divide the range of finite values. A monotone curve keeps at most ``6 * finest`` points, and moves by less
     than ``1 / finest`` of its height.
+
+    Args:
+        x: Positions, (points,).
+        y: Heights, (points,).
 
     >>> select_visible_points(np.arange(5.0), np.arange(5.0)).tolist()
     [0, 1, 2, 3, 4]
@@ -265,6 +273,9 @@ def hull_in_blocks(
 
 def has_geometric_edges(edges: FloatArray) -> bool:
     """Return whether edges suit a logarithmic axis: positive, over a large range, with nearly constant ratios.
+
+    Args:
+        edges: Increasing edges of cells.
 
     >>> has_geometric_edges(np.geomspace(1, 1e6, 61)), has_geometric_edges(np.linspace(1, 1e6, 61))
     (True, False)
@@ -602,7 +613,12 @@ class Picture:
         self.ax.plot([], [], " ", label=words)
 
     def annotate_point(self, x: float, y: float, words: str, up: float) -> None:
-        """Write `words` above the point (x, y) of the data, at a distance of `up` points (1/72 inch)."""
+        """Write `words` above the point (x, y) of the data, at a distance of `up` points (1/72 inch).
+
+        Args:
+            x: Position, in units of the x axis.
+            y: Height, in units of the y axis.
+        """
         self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=scale_font_size(8))
 
     def label_axes(
@@ -654,7 +670,11 @@ def translate_figure(ax: Axes) -> Axes:
 
 
 def _translate_axes(ax: Axes, reader: Reader) -> None:
-    """Write titles, labels, ticks, legend and other texts of `ax` in the language of a reader."""
+    """Write titles, labels, ticks, legend and other texts of `ax` in the language of a reader.
+
+    Args:
+        reader: Translator of texts.
+    """
     from matplotlib.ticker import ScalarFormatter
 
     from .artists import Footnote, LocalisedFormatter, PlainFormatter
@@ -693,7 +713,12 @@ WRITTEN = "dpcurves_written"
 
 
 def _translate_text(text: Any, reader: Reader) -> None:
-    """Write a text of matplotlib in the language of a reader, unless that was done before."""
+    """Write a text of matplotlib in the language of a reader, unless that was done before.
+
+    Args:
+        text: Text object of matplotlib.
+        reader: Translator of texts.
+    """
     words = "" if text is None else text.get_text()
     if words and getattr(text, WRITTEN, None) != words.split():
         text.set_text(reader.translate(words))
@@ -750,7 +775,11 @@ def find_title(ax: Axes) -> str:
 
 def join_text_lines(ax: Axes, text: Any) -> str:
     """Return a text of matplotlib in one line: semicolons between lines that were written apart, spaces where the
-    layout of `ax` wrapped it."""
+    layout of `ax` wrapped it.
+
+    Args:
+        text: Text object of matplotlib.
+    """
     from .layout import fitted_layout
 
     layout = fitted_layout(ax)
@@ -820,6 +849,9 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
 
 def read_alternative_text(svg: str) -> str:
     """Return the alternative text of an SVG element that `svg_text` made; empty for another text.
+
+    Args:
+        svg: SVG markup.
 
     >>> read_alternative_text('<svg role="img" aria-label="a &lt; b" width="1"/>')
     'a < b'

@@ -342,7 +342,11 @@ def draw_bars(
 
 
 def _are_uneven(bounds: FloatArray) -> bool:
-    """Return True if the widths between these bounds differ by more than rounding."""
+    """Return True if the widths between these bounds differ by more than rounding.
+
+    Args:
+        bounds: Increasing edges of cells.
+    """
     widths = np.diff(bounds)
     return bool(np.ptp(widths) > 1e-6 * widths.max())  # smaller differences are rounding
 

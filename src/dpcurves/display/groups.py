@@ -621,7 +621,12 @@ def _hide_axes(below: Axes) -> None:
 
 
 def _format_panel(ax: Axes, title: str) -> None:
-    """Set the title of a panel, small labels and few ticks; inner panels have no axis labels."""
+    """Set the title of a panel, small labels and few ticks; inner panels have no axis labels.
+
+    Args:
+        ax: Axes of the panel.
+        title: Name of the panel.
+    """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     ax.set_title(title, fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
@@ -678,6 +683,9 @@ def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str], note: str =
 
 def mean_band_width(band: object) -> float:
     """Return the mean width of a band of shares: of a `Shade`, or of a ROC `Region` between its edges; 0 of others.
+
+    Args:
+        band: A `Shade`, a `Region`, or anything else.
 
     >>> mean_band_width(Shade([0.25, 0.5], [0.5, 0.75], "95% band")), mean_band_width(Shade([10.0], [90.0], "95% band"))
     (0.25, 0.0)

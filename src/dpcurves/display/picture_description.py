@@ -343,7 +343,11 @@ def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
 
 
 def _lies_across(panel: PicturePanel) -> bool:
-    """Return whether a panel has its numbers along x: beside names, or as intervals that lie flat."""
+    """Return whether a panel has its numbers along x: beside names, or as intervals that lie flat.
+
+    Args:
+        panel: The panel.
+    """
     flat = [
         mark.columns["y"] == mark.columns["y_end"] for mark in panel.marks
         if mark.type == "intervals" and mark.columns["x"] != mark.columns["x_end"]
@@ -431,12 +435,17 @@ def save_picture(ax: Axes, path: str | PathLike[str]) -> None:
 
 
 def _has_marks(ax: Axes) -> bool:
-    """Return whether `ax` is a panel, rather than the place of a statement."""
+    """Return whether `ax` shows a plot, and not only the text of a privacy statement."""
     return ax.axison and bool(ax.lines or ax.patches or ax.collections or ax.images)
 
 
 def _describe_panel(ax: Axes, title: str) -> PicturePanel:
-    """Return the description of one panel of a picture: its title, axes, marks and remarks."""
+    """Return the description of one panel of a picture: its title, axes, marks and remarks.
+
+    Args:
+        ax: Axes of the panel.
+        title: Title of the panel.
+    """
     names = _name_colors(ax)
     marks = list[PictureMark]()
     remarks = list[str]()
@@ -589,7 +598,11 @@ def _spread(values: Any, limits: tuple[float, float]) -> Any:
 
 
 def _find_corners(line: Line2D) -> dict[str, Any]:
-    """Return the corners of a line as columns ``x`` and ``y``; a line of steps has two at each step."""
+    """Return the corners of a line as columns ``x`` and ``y``; a line of steps has two at each step.
+
+    Args:
+        line: Line of matplotlib.
+    """
     line.recache()
     path = line.get_path()
     style = line.get_drawstyle()
@@ -684,7 +697,11 @@ def _describe_texts(texts: Sequence[Text]) -> Iterator[PictureMark]:
 
 
 def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
-    """Yield the marks; successive rectangles of equal colour and opacity are merged into one mark."""
+    """Yield the marks; successive rectangles of equal colour and opacity are merged into one mark.
+
+    Args:
+        marks: Marks of a panel, in the order in which they are drawn.
+    """
     merged: PictureMark | None = None
     for mark in marks:
         if merged is not None and (mark.type, mark.color, mark.opacity) == ("rectangles", merged.color, merged.opacity):
@@ -734,7 +751,11 @@ def _width_of(kind: MarkType, artist: Artist) -> float:
 
 
 def _legend_name(artist: Artist) -> str:
-    """Return the legend entry of an artist in one line; empty if it has none."""
+    """Return the legend entry of an artist in one line; empty if it has none.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     label = artist.get_label()
     if label is None or str(label).startswith("_"):
         return ""
@@ -755,17 +776,30 @@ def _list_legend_notes(artist: Artist) -> list[str]:
 
 
 def _has_data(artist: Artist) -> bool:
-    """Return whether an artist draws anything: a line without points is the symbol of a legend entry."""
+    """Return whether an artist draws anything: a line without points is the symbol of a legend entry.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     return not isinstance(artist, Line2D) or len(np.atleast_1d(artist.get_xdata())) > 0
 
 
 def _is_filled(artist: Artist) -> bool:
-    """Return whether an artist is an area."""
+    """Return whether an artist is an area.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     return isinstance(artist, Patch) and bool(artist.get_fill())
 
 
 def _is_in_data(ax: Axes, artist: Artist) -> bool:
-    """Return whether both coordinates of an artist are numbers of the axes."""
+    """Return whether both coordinates of an artist are numbers of the axes.
+
+    Args:
+        ax: Axes of the plot.
+        artist: Artist of matplotlib.
+    """
     if isinstance(artist, Text):
         coordinates = getattr(artist, "xycoords", None)
         return coordinates == "data" if coordinates is not None else artist.get_transform() == ax.transData
@@ -773,7 +807,11 @@ def _is_in_data(ax: Axes, artist: Artist) -> bool:
 
 
 def _color_of(artist: Artist) -> str:
-    """Return the colour of an artist as ``#rrggbb``."""
+    """Return the colour of an artist as ``#rrggbb``.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     if isinstance(artist, Line2D):
         return to_hex(artist.get_color())
     if isinstance(artist, Patch):
@@ -807,7 +845,11 @@ def _first_line(label: str) -> str:
 
 
 def _join_lines(text: object) -> str:
-    """Return the text in one line, with single spaces between words."""
+    """Return the text in one line, with single spaces between words.
+
+    Args:
+        text: Text, perhaps of several lines.
+    """
     return " ".join(str(text).split())
 
 

@@ -477,7 +477,7 @@ def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray, words: str = 
         picture: Plot with the intervals.
         x: Positions of the groups.
         y: Observed share of each group.
-        words: Legend entry.
+        words: Entry of the legend for the points.
     """
     for lower, upper, kind in picture.shades:
         width, alpha = _bar_style(kind)

@@ -44,14 +44,22 @@ def is_dark(ax: Axes) -> bool:
 
 
 def scale_font_size(size: float) -> float:
-    """Return a font size in points, scaled by the ratio of matplotlib's current size to its default of 10 points."""
+    """Return a font size in points, scaled by the ratio of matplotlib's current size to its default of 10 points.
+
+    Args:
+        size: Font size in points at matplotlib's default.
+    """
     from matplotlib import rcParams
 
     return float(size * rcParams["font.size"] / 10)
 
 
 def scale_line_width(width: float) -> float:
-    """Return a line width in points, scaled by the ratio of matplotlib's current width to its default of 1.5 points."""
+    """Return a line width in points, scaled by the ratio of matplotlib's current width to its default of 1.5 points.
+
+    Args:
+        width: Line width in points at matplotlib's default.
+    """
     from matplotlib import rcParams
 
     return float(width * rcParams["lines.linewidth"] / 1.5)

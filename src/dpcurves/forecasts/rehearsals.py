@@ -366,7 +366,12 @@ def bars_error(question: Any, chart: curves.BarChart, records: Columns) -> float
 
 
 def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
-    """Return the root of the mean squared difference between estimates and truth."""
+    """Return the root of the mean squared difference between estimates and truth.
+
+    Args:
+        estimates: Estimates.
+        truth: True numbers, of the same shape.
+    """
     return float(np.sqrt(np.mean((estimates - truth) ** 2)))
 
 
@@ -462,6 +467,9 @@ def missed_records(bounds: curves.Bounds, population: bool) -> float:
     """Return `bounds.alpha`, the number of records that the interval may cover too few; NaN if `population`.
 
     No bound is known for the share of a population that the interval misses.
+
+    Args:
+        bounds: The released interval.
     """
     return nan if population else bounds.alpha
 
@@ -619,7 +627,11 @@ RATES = np.linspace(0, 1, 101)
 
 
 def trace_band(curve: Any) -> Traced:
-    """Return a curve's edges, its heights and the bounds of its band at `LEVEL`."""
+    """Return a curve's edges, its heights and the bounds of its band at `LEVEL`.
+
+    Args:
+        curve: Released curve with `x`, `y` and a band.
+    """
     return (curve.x, curve.y, *curve.band(LEVEL))
 
 
@@ -663,7 +675,12 @@ def trace_calibration(curve: curves.Calibration) -> Traced:
 
 
 def trace_roc(curve: curves.ROC) -> Traced:
-    """Return a ROC curve's heights at the rates `RATES`, with the bounds of its band at `LEVEL`."""
+    """Return the true positive rates of a ROC curve at the false positive rates `RATES`, with the bounds of its band at
+    `LEVEL`.
+
+    Args:
+        curve: Released ROC curve.
+    """
     edges, lower, upper = curve.band(LEVEL).steps()
     step = np.clip(np.searchsorted(edges, RATES, side="right") - 1, 0, len(lower) - 1)
     return RATES, np.interp(RATES, curve.fpr, curve.tpr), lower[step], upper[step]
