@@ -224,7 +224,7 @@ def require_plain_digits(text: str) -> None:
         ValueError: the text has one of these characters.
     """
     if "_" in text or not text.isascii():
-        raise ValueError("a number is written in the digits 0 to 9, without _")
+        raise ValueError("write the number in the digits 0 to 9, without _, as in 1000")
 
 
 def parse_float(text: str) -> float:

@@ -69,7 +69,7 @@ def load_field_object(name: str) -> Any:
     for package in () if name.startswith("_") else find_packages():
         if name in package.__all__:
             return getattr(package, name)
-    raise AttributeError(f"no package of a field has {name!r}")
+    raise AttributeError(f"no installed package defines {name!r}; install the package of its field")
 
 
 def load_results(kind: str) -> None:

@@ -538,7 +538,7 @@ def _require_paid_query(question: object, step: Step) -> None:
     if find_charged_query(question) not in (None, step.query.charged_query):
         raise InvalidArgument(
             "question",
-            "the query of a step differs from the query that its request pays for: let each step ask that one",
+            "the query of a step differs from the query that its request pays for: let each step ask the charged query",
         )
 
 

@@ -86,8 +86,8 @@ ARGUMENT_RANKS = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3
 0, all other arguments rank 4."""
 
 NO_RANGE = "weights are summed along public cells: give a grid"
-WEIGHTED_HINT = "sums of weights use no hint: leave it out"
-NO_HINT = "a range search uses no hint: leave it out, or give a grid"
+WEIGHTED_HINT = "sums of weights use no hint: leave hint out"
+NO_HINT = "a range search uses no hint: leave hint out, or give a grid"
 
 
 class PrivacyArguments(TypedDict, total=False):

@@ -237,7 +237,9 @@ class PrefixShares:
         cells = self.declared_grid.cells
         outside = [edge for edge in edges if not 0 <= edge <= cells]
         if outside:
-            raise InvalidArgument(name, f"indices of edges from 0 to {cells} are needed, got {outside[0]}")
+            raise InvalidArgument(
+                name, f"indices of edges from 0 to {cells} are needed, as in (1, 7), got {outside[0]}"
+            )
         return tuple(self.declared_edges[list(edges)].tolist())
 
     def round_to_step(self, values: FloatArray) -> FloatArray:
@@ -685,7 +687,7 @@ class Smoothing:
         outside = [edge for edge in self.edges if not 0 <= edge <= prefixes.grid.cells]
         if outside:
             raise InvalidArgument(
-                "edges", f"indices of edges from 0 to {prefixes.grid.cells} are needed, got {outside[0]}"
+                "edges", f"indices of edges from 0 to {prefixes.grid.cells} are needed, as in (1, 7), got {outside[0]}"
             )
         requested = np.array(self.edges, dtype=np.int64)
         counted = np.flatnonzero(prefixes.measured_edges)

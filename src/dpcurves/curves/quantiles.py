@@ -250,7 +250,7 @@ class QuantilesQuestion(TableQuestion):
         if self.search is not None:
             object.__setattr__(self, "search", require_probability("search", self.search))
             if self.hint is not None:
-                raise InvalidArgument("hint", "a search does not use a hint; leave hint out")
+                raise InvalidArgument("hint", "a search does not use a hint; leave hint or search out")
 
     @property
     def charged_query(self) -> PrefixQuery | None:

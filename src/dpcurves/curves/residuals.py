@@ -345,7 +345,7 @@ class ResidualPlot(ReleasedResult):
         """
         size = require_integer("size", size)
         if size < 0:
-            raise InvalidArgument("size", f"must be at least 0, got {size}")
+            raise InvalidArgument("size", f"a number of points of at least 0 is needed, as in 500, got {size}")
         return sample_points(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot_density(self, ax: Axes | None = None) -> Axes:

@@ -544,7 +544,9 @@ class WeightedSummaryQuestion(TableQuestion):
         parse_statistic(self.statistic)
         parse_grouping(self.by)
         if self.column == ALL_RECORDS and self.statistic != COUNT:
-            raise InvalidArgument("column", "'*' is counted alone: name a column of numbers, or ask for the count")
+            raise InvalidArgument(
+                "column", "'*' means all records, without values: name a column of numbers, or ask for the count"
+            )
 
     @property
     def _axis(self) -> Axis:

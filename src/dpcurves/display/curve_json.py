@@ -498,8 +498,10 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
     found_kind = document.get("kind")
     schema = document.get("schema")
     if found_kind != kind:
+        found = f", got {found_kind[:40]!r}" if isinstance(found_kind, str) else ""
         raise InvalidArgument(
-            "curve.kind", f"{kind!r} is needed" + (f", got {found_kind[:40]!r}" if isinstance(found_kind, str) else "")
+            "curve.kind",
+            f"{kind!r} is needed{found}: pass the text that to_json() of a result of this kind returned",
         )
     if type(schema) is int and schema > SCHEMA:
         raise InvalidArgument(

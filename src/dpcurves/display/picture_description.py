@@ -553,7 +553,9 @@ def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iter
         (x, y), (x_end, y_end) = artist.get_xy().min(axis=0), artist.get_xy().max(axis=0)
         yield _make_mark("rectangles", artist, names, {"x": [x], "y": [y], "x_end": [x_end], "y_end": [y_end]})
     else:
-        raise TypeError(f"a picture is described of known artists, got {type(artist).__name__}")
+        raise TypeError(
+            f"{type(artist).__name__} has no description; remove this artist, or write the picture as .svg or .png"
+        )
 
 
 def _describe_line(ax: Axes, line: Line2D, names: Mapping[str, str]) -> Iterator[PictureMark]:

@@ -102,7 +102,7 @@ def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
         yield
         return
     if style not in STYLES:
-        raise InvalidArgument("style", f"must be one of {', '.join(STYLES)}, or none, got {style!r}")
+        raise InvalidArgument("style", f"must be one of {', '.join(STYLES)} or None, got {style!r}")
     require_matplotlib()
     from matplotlib import rc_context
 
