@@ -29,7 +29,7 @@ from os import PathLike, fspath
 from types import FunctionType, MappingProxyType
 from typing import Any, Self, TypeVar, cast
 
-from .foreign_text import LONGEST_REASON, escape_for_terminal
+from .foreign_text import escape_for_terminal
 
 Member = TypeVar("Member", bound=Enum)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -123,7 +123,8 @@ class ProtocolError(InvalidArgument):
             line: The line, as the other machine sent it.
             status: The HTTP status.
         """
-        line = escape_for_terminal(line, LONGEST_REASON)
+        # 400 characters: a longer reason could push earlier lines off the screen
+        line = escape_for_terminal(line, 400)
         kind = ServiceUnavailable if status in (503, 504) else cls  # service unavailable, gateway timeout
         argument, separator, rule = line.partition(": ")
         return kind(argument, rule, status) if separator else kind("server", line, status)

@@ -27,10 +27,6 @@ LONGEST_LINE = 2_000
 """Characters shown of one line in a terminal or log: more than any line of this package has, and fewer than fill a
 screen twice.
 """
-LONGEST_REASON = 400
-"""Characters shown of the reason that another machine gives for an error. A longer one could push earlier lines off the
-screen.
-"""
 IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0") | frozenset(
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 MOST_BARS = 40
 """Cells of a histogram that are printed; more are merged with their neighbours."""
-QUARTILES = (0.25, 0.5, 0.75)
-"""Probabilities of the quartiles."""
 
 
 NOT_WEIGHTED = "weighted results do not support --{0}; leave --{0} or --weight out"
@@ -236,7 +234,7 @@ class QuartilesView(ResultView):
         levels: Probabilities of the quantiles.
     """
 
-    levels: tuple[float, ...] = QUARTILES
+    levels: tuple[float, ...] = (0.25, 0.5, 0.75)  # probabilities: the quartiles
 
     def tables(self, curves: ByCategory[CDF]) -> list[ViewTable]:
         """Return a table with a row for each category: number of records, and quantiles with intervals in brackets.

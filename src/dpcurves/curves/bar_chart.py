@@ -51,8 +51,8 @@ from ..inference.simulation import sampling_generator
 from ..inference.two_samples import ReleasedSample
 from ..summaries.two_classes import project_to_simplex
 from .question import CATEGORIES, TableQuestion, build_privacy_statement, require_independent
-from .result import NO_CATEGORY, TUNING, IntervalResult, PlotArguments
-from .summary import SUMMARY_LEVEL, format_with_intervals
+from .result import NO_CATEGORY, SUMMARY_LEVEL, TUNING, IntervalResult, PlotArguments
+from .summary import format_with_intervals
 
 LISTED = "listed"
 BY_COUNT = "count"

@@ -192,7 +192,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         # more small multiples than 20 are not readable
         if len(names) > 20 and all(hasattr(curve, "quantile_intervals") for curve in curves):
             return self._plot_medians(names, ax, level, population=population)
-        most_together = min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves)
+        most_together = min(getattr(curve, "TOGETHER", 4) for curve in curves)  # 4 curves with bands on common axes
         if len(names) > most_together or (len(names) > 1 and self._has_wide_band(level, population=population)):
             plots = [partial(curve.plot, **options) for curve in curves]
             return display.draw_small_multiples(names, plots, self._describe_release(level), column=self.column, ax=ax)

@@ -87,6 +87,7 @@ from .question import (
     require_independent,
 )
 from .result import (
+    SUMMARY_LEVEL,
     IntervalResult,
     PlotArguments,
     interval_scopes,
@@ -101,9 +102,6 @@ Several = Sequence[float] | NDArray[Any]
 
 WHOLE = slice(None)
 """All edges of a grid."""
-
-TOO_FEW = 5
-"""Records: of fewer, randomised responses may have noise at other edges than the first inner one alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -397,10 +395,6 @@ def _pair_inner_and_outer_limits(lower: FloatArray, upper: FloatArray) -> FloatA
     return np.stack([lower[:bins], upper[bins:]], axis=1)
 
 
-SUMMARY_LEVEL = 0.95
-"""Probability of intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
-
-
 class HasQuantiles(Protocol):
     """Interface of results with quantiles: a distribution function, or counts of a quantile search."""
 
@@ -625,7 +619,8 @@ class CDF(IntervalResult):
     def _may_be_unknown(self) -> bool:
         """Whether fewer than five records were counted, or noise at the first inner edge is large enough for a band
         wider than 1/2 there."""
-        if self._is_empty or self.prefixes.unbiased_prefix_counts[-1] < TOO_FEW:
+        # 5 records: of fewer, randomised responses may have noise at other edges than the first inner one alone
+        if self._is_empty or self.prefixes.unbiased_prefix_counts[-1] < 5:
             return True
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_distribution.end_cell_deviations(evidence.total is not None)[0]

@@ -46,11 +46,11 @@ from ..conversation import ALL, Evidence, Needs, PrivacyStatement, QuantileSearc
 from ..data import MOST_STORED_EDGES, Axis, Grid
 from ..queries import Hint, PrefixQuery
 from .by_category import describe_hint, describe_question, format_axis_label, parse_hint
-from .cdf import CDF, SUMMARY_LEVEL, CdfQuestion, format_quantile_rows
+from .cdf import CDF, CdfQuestion, format_quantile_rows
 from .prefixes import SearchedQuantiles, build_all_edges_query
 from .quantile_quantile import parse_shares as parse_shares
 from .question import TableQuestion, build_privacy_statement, edges_to_json, grid_from_edges
-from .result import IntervalResult, PlotArguments
+from .result import SUMMARY_LEVEL, IntervalResult, PlotArguments
 
 
 @dataclass(frozen=True, eq=False, repr=False)

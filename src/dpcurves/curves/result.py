@@ -234,6 +234,8 @@ def refuse_damaged() -> Iterator[None]:
 
 SEVERAL = "all intervals are for these records, not for the population: a unit may have several records"
 """Note and error message where units are not single, independent records."""
+SUMMARY_LEVEL = 0.95
+"""Probability of the intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
 EACH = "individual interval"
 """Name of intervals that cover pointwise, not simultaneously."""
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})

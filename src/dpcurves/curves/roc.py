@@ -72,7 +72,14 @@ from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_point
 from .class_table import ClassTable, ClassTableResult, notes_on_found_values
 from .prefixes import build_all_edges_query, parse_edges
 from .question import ScoredColumns, TableQuestion, build_privacy_statement, parse_class_labels, require_independent
-from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_classes, notes_on_width
+from .result import (
+    SUMMARY_LEVEL,
+    PlotArguments,
+    ReleasedResult,
+    interval_scopes,
+    notes_on_classes,
+    notes_on_width,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,10 +190,6 @@ class FinerCounts:
         Shape ``(cells,)``.
         """
         return np.diff(np.append(self.starts, self.evidence.sums.cells))
-
-
-SUMMARY_LEVEL = 0.95
-"""Level of intervals in HTML summaries, and of the band that notes refer to."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

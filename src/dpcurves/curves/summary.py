@@ -74,11 +74,9 @@ from .question import (
     prepend_category_axes,
     require_independent,
 )
-from .result import EACH, IntervalResult, PlotArguments, interval_scopes, name_ends
+from .result import EACH, SUMMARY_LEVEL, IntervalResult, PlotArguments, interval_scopes, name_ends
 from .score_groups import count_noise_deviation
 
-SUMMARY_LEVEL = 0.95
-"""Probability of the intervals in HTML summaries."""
 HALF_RANGE_STEPS = 2**18
 """Steps from the middle of the clipping bounds to either bound: values are rounded to the nearest step before they are
 summed. 2**18 makes the rounding error negligible beside the noise of any sum."""

@@ -66,6 +66,7 @@ from .summary import (
     OF_ALL_RECORDS,
     OUTSIDE_FRACTION,
     SUM,
+    SUMMARY_DRAWS,
     Summary,
     SummaryByCategory,
     accept_bounds,
@@ -79,8 +80,6 @@ and summed."""
 HALF_RANGE_SQUARE_STEPS = 2**8
 """Steps from the middle of the clipping bounds to either bound, for squared distances: coarser than `HALF_RANGE_STEPS`,
 so that the sums of weighted squares fit 64 bits."""
-SUMMARY_DRAWS = 5000
-"""Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 
 
 @dataclass(frozen=True, slots=True)

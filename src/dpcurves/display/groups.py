@@ -248,12 +248,8 @@ def _describe_counts(
     return [SUPPRESSED if is_suppressed else text for text, is_suppressed in zip(described, suppressed, strict=True)]
 
 
-MOST_TOGETHER = 4
-"""Curves. Largest number of curves with bands on common axes."""
 PANEL_SIZE = (2.1, 1.6)
 """Inches. Width and height of a panel of small multiples."""
-LEAST_SIZE = (5.6, 4.0)
-"""Inches. Least width and height of a figure of small multiples."""
 TITLE_SIZE = 8
 """Points. Font size of the title of a panel."""
 
@@ -281,12 +277,12 @@ def draw_small_multiples(
     """
     from .artists import Footnote, add_statement
 
-    width = LEAST_SIZE[0] if ax is None else min(LEAST_SIZE[0], ax.figure.bbox.width / ax.figure.dpi)  # inches
+    width = LANDSCAPE[0] if ax is None else min(LANDSCAPE[0], ax.figure.bbox.width / ax.figure.dpi)  # inches
     across = ceil(sqrt(len(draw)))
-    if width < LEAST_SIZE[0]:
+    if width < LANDSCAPE[0]:
         across = min(across, max(int(width / PANEL_SIZE[0]), 1))
     down = ceil(len(draw) / across)
-    size = max(width, across * PANEL_SIZE[0]), max(LEAST_SIZE[1], down * PANEL_SIZE[1] + 1.0)
+    size = max(width, across * PANEL_SIZE[0]), max(LANDSCAPE[1], down * PANEL_SIZE[1] + 1.0)
     whole = prepare_axes(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]

@@ -380,8 +380,6 @@ def draw_confusion(
 UNKNOWN = "anything from 0 to 1"
 COUNT_FLOOR = -0.16
 """Share of the height. Foot of the bars that count scores, below the axis."""
-TALLEST_COUNT_BAR = 0.12
-"""Share of the height. Height of the tallest bar that counts scores."""
 
 
 def draw_calibration(
@@ -432,7 +430,7 @@ def draw_calibration(
             hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": deduplicate_label(ax, words)}
             picture.draw_points(predicted[unknown], observed[unknown], markersize=4.5, zorder=4, **hollow)
     if count is not None:
-        tops = COUNT_FLOOR + TALLEST_COUNT_BAR * np.clip(sizes, 0, None) / largest
+        tops = COUNT_FLOOR + 0.12 * np.clip(sizes, 0, None) / largest  # share of the height: the tallest bar
         words = f"records per group, up to {largest:,.0f}" if picture.name is None else UNNAMED
         width = _bar_width(predicted / top)
         ax.vlines(predicted, COUNT_FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
