@@ -281,7 +281,10 @@ def require_positive_fraction(name: str, value: Fraction, largest: int) -> Fract
 
 
 def require_draw_count(size: int) -> int:
-    """Return a number of draws if it is at least 0.
+    """Return the number of draws of a random sample, after a check that it is at least 0.
+
+    Args:
+        size: Number of draws.
 
     Raises:
         ValueError: `size` is negative.
@@ -629,7 +632,8 @@ TYPE_CHECKS: Mapping[str, Callable[[str, Any], object]] = MappingProxyType({
 
 
 def check_common_arguments(function: Function) -> Function:
-    """Return the function with the checks of `CHECKS` and `TYPE_CHECKS` before it runs.
+    """Return the function with checks before it runs: arguments of common names, such as `level`, get the checks that
+    `CHECKS` and `TYPE_CHECKS` list by name.
 
     None is allowed where the annotation has it. An argument `tuning` must have the class of its default.
 

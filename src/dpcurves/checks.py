@@ -120,7 +120,8 @@ def check_result(result: Any, *, draw: bool = True) -> None:
 
 
 def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck:
-    """Plan a question under one trust model, for all losses and adjacencies, and return whether it is answered.
+    """Plan a question under one trust model, for all losses and adjacencies, and return whether the model can answer
+    the question.
 
     Args:
         question: The question.
@@ -191,8 +192,8 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
     budget = QuestionBudget.for_planning(PLANNED_LOSS)
 
     def send_reply(step: Step) -> Release:
-        """Return the release of a step with the made-up integers, or a blank release if its distribution allows only
-        some integers.
+        """Return the release of a step with made-up integers, or with placeholders if its distribution allows only some
+        integers.
 
         Args:
             step: Query, and its fraction of the loss.

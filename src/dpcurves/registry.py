@@ -75,7 +75,7 @@ class EntryField:
 
     @property
     def path(self) -> str:
-        """Path of the field in an entry, as comments and errors print it."""
+        """Path of the field in an entry of the registry, as comments and errors print it."""
         return f"deployment.{self.section}.{self.name}"
 
 
@@ -262,7 +262,7 @@ TEMPLATE = """\
 
 
 def read_about(path: str | Path) -> About:
-    """Return the facts of a TOML file.
+    """Return the facts on a publication that the user states in a TOML file, such as curators and region.
 
     Args:
         path: Path of the TOML file, in UTF-8.
@@ -283,7 +283,7 @@ def read_about(path: str | Path) -> About:
 
 
 def parse_about(text: str) -> About:
-    """Return the facts of a text in TOML.
+    """Return the facts on a publication that a TOML text states, such as curators and region.
 
     Args:
         text: Text in TOML.
@@ -485,7 +485,7 @@ def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
 
 
 def _describe_product(results: Mapping[str, ReleasedResult], about: About, title: str) -> dict[str, str]:
-    """Return the facts of the product that the results have: their list and its title, unless stated.
+    """Return the registry's fields on the published product: the list of its results, and its title.
 
     Args:
         results: Results by name of their files.
@@ -502,7 +502,8 @@ def _describe_product(results: Mapping[str, ReleasedResult], about: About, title
 def _describe_guarantee(
     statements: Mapping[str, PrivacyStatement], losses: Sequence[PrivacyStatement]
 ) -> dict[str, Any]:
-    """Return the facts on variant, loss, unit and trust. A result with reproducible noise has no guarantee.
+    """Return the registry's fields on privacy definition, loss, unit and trust model; without the loss if noise came
+    from a seed.
 
     Args:
         statements: Privacy statements by name of the result.
@@ -614,7 +615,7 @@ def _describe_model(losses: Sequence[PrivacyStatement]) -> dict[str, str]:
 def _describe_accounting(
     statements: Mapping[str, PrivacyStatement], losses: Sequence[PrivacyStatement]
 ) -> dict[str, str]:
-    """Return the facts on composition, post-processing and mechanisms.
+    """Return the registry's fields on composition, post-processing and mechanisms.
 
     Args:
         statements: Privacy statements by name of the result.
@@ -673,7 +674,7 @@ def list_missing(entry: Mapping[str, Any]) -> list[EntryField]:
 
 
 def _is_needed(entry_field: EntryField, deployment: Mapping[str, Any]) -> bool:
-    """Return whether an entry without this field is invalid. Sections but the first may be absent as a whole.
+    """Return whether an entry of the registry is invalid without this field.
 
     Args:
         entry_field: Field of the registry's entry.

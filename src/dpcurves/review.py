@@ -226,7 +226,7 @@ def _state(text: str) -> str:
 
 
 def mark_open() -> str:
-    """Return the mark of an open answer, with space to fill it in, in the reader's language."""
+    """Return the mark of an unanswered question of a review, with space for the answer, in the reader's language."""
     return f"**{translate('To fill in')}:** {BLANK}"
 
 
@@ -293,7 +293,8 @@ def _describe_releases(
 
 
 def _describe_in_short(statement: Statement, results_by_request: Mapping[str, tuple[str, ReleasedResult]]) -> str:
-    """Return a list of what was asked, the size of the table, the rule for a person, and what the total loss means.
+    """Return the summary of a review: what was asked, the size of the table, how one person is protected, and the total
+    loss.
 
     Args:
         statement: Account of the dataset, and its charges.
@@ -597,7 +598,7 @@ def _describe_loss(statement: Statement) -> str:
 
 
 def _describe_trust(answered: Sequence[tuple[str, ReleasedResult]], about: About) -> str:
-    """Return the trust models of the results at hand and what the office says of the actors; empty: open.
+    """Return the answer on trust: the trust models of the results at hand, and what the office states about the actors.
 
     Args:
         answered: Name and result of each answer at hand.

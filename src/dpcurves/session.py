@@ -239,8 +239,8 @@ def ask_with_contribution_bound(
     notes = () if unit_sizes.allotment is None else (describe_bound(unit_sizes, bound).describe(adjacency.column),)
 
     def reply_with_bound(step: Step, allotment: Allotment) -> Release:
-        """Return the release of a step under the bound that was found, with a note on the bound and the plan that
-        found it.
+        """Return the release of a step under the contribution bound that the first round chose, with a note on this
+        bound.
 
         Args:
             step: Query, and its fraction of the loss.
@@ -543,7 +543,7 @@ def _require_paid_query(question: object, step: Step) -> None:
 
 
 def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
-    """Return the loss if it and the question can be charged.
+    """Check that a question can be asked and its loss can be charged, and return the loss.
 
     Raises:
         TypeError, ValueError: `question` is not a question, or `loss` is not a loss that a budget can hold.
@@ -713,9 +713,8 @@ class Session:
         return self._ledger.balance(self._dataset)
 
     def is_charged(self, request: str) -> bool:
-        """Return True if a charge was made under this request name in the session's account.
-
-        Asking the same question under it again costs nothing.
+        """Return True if the account was already charged for this request, so that repeating the question costs
+        nothing.
 
         Args:
             request: Name of the request.
@@ -1106,8 +1105,8 @@ class Session:
 
 
 def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
-    """Return the trust model of a session, completed with facts of the table: an outside engine that reads all records
-    is trusted like the curator, and a CSV file releases reasons for missing values.
+    """Return the trust model of a session, with what the table adds: trust in an outside engine, and reasons for
+    missing values of a CSV file.
 
     Args:
         trust: Trust model of one curator; None: `Central`.

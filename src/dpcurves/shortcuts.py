@@ -464,7 +464,7 @@ def add_weights(
 
 
 def require_grid(grid: Grid | None) -> Grid:
-    """Return the public grid along which weights are summed.
+    """Return the grid of a weighted question, after a check that the user gave one.
 
     Args:
         grid: The grid; None if the user gave none.

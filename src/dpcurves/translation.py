@@ -183,7 +183,7 @@ class Reader:
         return TypesetText(translation)
 
     def _is_written(self, text: str) -> bool:
-        """Return whether a text was translated before, or was kept as it is because no translation fits.
+        """Return whether a text is in the reader's language already, or stays English because no translation fits.
 
         Args:
             text: Text of a picture or page.
@@ -432,7 +432,7 @@ def keep_names(names: Collection[str]) -> Iterator[None]:
 
 
 def keep_shortened(names: Sequence[object], texts: Sequence[str]) -> None:
-    """Leave shortened words of the user untranslated, too, in the current context; no effect in English.
+    """Keep shortened names of the user untranslated, as `keep_names` does for whole names; no effect in English.
 
     Args:
         names: Texts before shortening; the ones that are words of the user are looked up here.

@@ -85,7 +85,7 @@ def require_lasting(url: str) -> None:
 
 
 def files_of(url: str) -> tuple[Path, ...]:
-    """Return the paths of the files that a ledger may have on this machine, whether or not they exist.
+    """Return the paths of the files that a ledger may use on this machine: database, key and temporary files.
 
     Args:
         url: URL of the ledger.

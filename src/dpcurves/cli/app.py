@@ -197,7 +197,7 @@ class Commands(click.Group):
                     formatter.write_dl(rows)
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return click's help option, made to print the help as plain text."""
+        """Return click's ``--help`` option, which here prints the help as plain text."""
         return _help_option(super().get_help_option(ctx))
 
     def main(  # type: ignore[override]
@@ -258,7 +258,7 @@ class OneCommand(click.Command):
     """Command that refuses a repeated option. Click would silently use its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return click's help option, made to print the help as plain text."""
+        """Return click's ``--help`` option, which here prints the help as plain text."""
         return _help_option(super().get_help_option(ctx))
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
@@ -404,7 +404,7 @@ class OneCommand(click.Command):
 
 
 def _has_option(words: Iterable[str], option: str) -> bool:
-    """Return whether an option is among the words, apart from its value or joined to the value.
+    """Return whether an option was typed, with its value as the next word or joined to the option by ``=``.
 
     Args:
         words: Words of the command line.
@@ -424,7 +424,8 @@ def _example_of(parameter: Any) -> str:
 
 
 def _option_of(parameters: Mapping[str, Any], name: str) -> str:
-    """Return the names of a parameter, or of alternative parameters, as the user types them.
+    """Return how the user types a parameter of a command: ``--option``, the placeholder of an argument, or alternatives
+    joined by "or".
 
     Args:
         parameters: Parameters of the command as click declares them, by name.
@@ -449,7 +450,7 @@ def _help_option(option: click.Option | None) -> click.Option | None:
 
 
 def _show_help(ctx: Any, param: object, value: bool) -> None:
-    """Print the help of the command and exit, if the option was given.
+    """Print the help of the command and exit, if ``--help`` was typed.
 
     Args:
         ctx: Context of click.
@@ -607,7 +608,7 @@ def dpcurves(context: click.Context, version: bool) -> None:
 
 @click.pass_context
 def show_help(context: click.Context) -> None:
-    """Print the help of the group if no command was given."""
+    """Print the help of the group of commands if it was called without a command."""
     if context.invoked_subcommand is None:
         print_to_stdout(context.get_help())
 
@@ -618,7 +619,8 @@ def _make_group(
     excluded_options: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
 ) -> Commands:
-    """Return a click group with these commands, whose options are made from their dataclasses.
+    """Return a click group with these commands, whose options are made from the dataclasses that their parameters are
+    annotated with.
 
     Args:
         commands: Commands by name.

@@ -58,7 +58,7 @@ Part = Callable[[], AbstractContextManager[None]]
 
 @contextmanager
 def run_all_parts() -> Iterator[Part]:
-    """Context manager that gives a function ``part``: outputs in ``with part():`` blocks are all tried, even if one
+    """Context manager that gives a function ``part``: all ``with part():`` blocks inside are run, even if one of them
     fails.
 
     Raises:
@@ -167,7 +167,8 @@ def _describe_large_size(name: str) -> str:
 
 
 def _select_result(view: View[Any], curve: Any) -> Any:
-    """Return the result whose numbers are written: the metric that the view computes, if it has CSV output.
+    """Return the result whose numbers are written to CSV: the metric that the view computes from it, or else the result
+    itself.
 
     Args:
         view: How the result is shown; it may compute a metric from the result.
@@ -178,7 +179,7 @@ def _select_result(view: View[Any], curve: Any) -> Any:
 
 
 def _render_result(curve: Any, view: View[Any], suppress: float | None) -> str:
-    """Return the page of one result: as the view arranges it, if what the view computes is of the same class.
+    """Return the HTML page of one result, arranged by the view if the view shows a result of the same class.
 
     Args:
         curve: The result.
@@ -525,7 +526,9 @@ def make_question_command(
     def run_command(
         terms: Terms, output: Output, row_filter: options.FilterOptions, **option_groups: options.QuestionOptions
     ) -> None:
-        """Build the question and its view from the options, and answer it under `terms`."""
+        """Build the question and its view from the typed options, and ask it at the privacy loss and account that
+        `terms` state.
+        """
         question = row_filter.apply(build_question(kind, *option_groups.values()))
         view = views[-1 if getattr(question, "by", None) else 0].from_output(output)
         for group in option_groups.values():

@@ -204,8 +204,8 @@ class HistogramView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Histogram | WeightedHistogram) -> list[ViewTable]:
-        """Return a table with a row for each cell, or for merged cells if there are many, with intervals where they are
-        simulated.
+        """Return a table with a row for each cell with its interval; many cells are merged, and very many have no
+        intervals.
 
         Args:
             curve: The released result to show.

@@ -58,7 +58,7 @@ ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
 
 
 def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
-    """Return the whole number that a typed option states, with or without a sign.
+    """Return the whole number that the user typed for an option, with or without a sign.
 
     Args:
         argument: Name of the option, for the message.
@@ -74,7 +74,7 @@ def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
 
 
 def parse_integer_above_one(argument: str, text: str) -> int:
-    """Return the whole number, at least 2, that a typed option states.
+    """Return the whole number, at least 2, that the user typed for an option.
 
     Args:
         argument: Name of the option, for the message.
@@ -87,7 +87,8 @@ def parse_integer_above_one(argument: str, text: str) -> int:
 
 
 def check_positive_number(argument: str, text: str) -> str:
-    """Return the text of a finite positive number unchanged, so that it stays exact: ``0.1``, ``1e-3`` or ``1/3``.
+    """Check that a text is a finite positive number, and return it unchanged, so that it stays exact: ``0.1``, ``1e-3``
+    or ``1/3``.
 
     Args:
         argument: Name of the option, for the message.
@@ -140,7 +141,7 @@ def parse_magnitude(argument: str, text: str) -> float:
 
 
 def parse_probability(argument: str, text: str) -> float:
-    """Return the number strictly between 0 and 1 that a typed option states.
+    """Return the number strictly between 0 and 1 that the user typed for an option.
 
     Args:
         argument: Name of the option, for the message.
@@ -156,7 +157,7 @@ def parse_probability(argument: str, text: str) -> float:
 
 
 def parse_row_share(argument: str, text: str) -> float:
-    """Return the fraction of rows, above 0 and at most 1, that a typed option states.
+    """Return the fraction of rows, above 0 and at most 1, that the user typed for an option.
 
     Args:
         argument: Name of the option, for the message.
@@ -189,7 +190,7 @@ def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
 
 
 def parse_number(argument: str, text: str) -> float:
-    """Return the finite number that a typed option states.
+    """Return the finite number that the user typed for an option.
 
     Args:
         argument: Name of the option, for the message.
@@ -258,7 +259,7 @@ def parse_label(argument: str, text: str) -> Label:
 
 
 def format_label(label: Label) -> str:
-    """Format a label so that `parse_label` parses it back.
+    """Return a label as text that `parse_label` reads as the same label.
 
     Args:
         label: Text, number or truth value.
@@ -826,7 +827,9 @@ class StoredViewOptions:
     dataset: str | None = optional("NAME", ACCOUNT)
 
     def require_view(self) -> None:
-        """Refuse a view without a ledger, and a ledger or account without a view: a plan uses it for nothing else."""
+        """Refuse --view without --ledger, and --ledger or --dataset without --view, because a plan reads the ledger for
+        its views alone.
+        """
         if self.view is not None and self.ledger is None:
             raise Misuse("view", "name the ledger that stores the view with --ledger URL")
         for name, value in (("ledger", self.ledger), ("dataset", self.dataset)):
@@ -893,7 +896,7 @@ class FormattedSourceOptions(SourceOptions):
 
     @property
     def files(self) -> list[Path]:
-        """Return the file that is read; empty for standard input and for tables of an engine."""
+        """Return the file of the table, in a list; an empty list for standard input and for tables of an engine."""
         return [Path(self.data)] if self.is_file and self.data != STANDARD_INPUT else []
 
     def records(self) -> object:
@@ -1352,7 +1355,7 @@ class OptionalHintedCells(HintedCells):
     """Options for a grid and a hint. Without a grid, part of the budget searches for the range."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return grid and hint; only the hint if part of the budget searches for the range.
+        """Return the question's arguments `grid` and `hint`; with an automatic range, `grid` is None.
 
         Args:
             defaults: Default arguments of the question, by name.
@@ -1365,7 +1368,8 @@ class OptionalEdgeCells(EdgeCells):
     """Options for a grid, a hint and a subset of edges. Without a grid, part of the budget searches for the range."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return grid, hint and edges; only the hint if part of the budget searches for the range.
+        """Return the question's arguments `grid`, `hint` and `edges`; with an automatic range, only `grid`, which is
+        None.
 
         Args:
             defaults: Default arguments of the question, by name.
@@ -1492,7 +1496,7 @@ class WeightOptions(QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the column and its cap; no fields without weights.
+        """Return the question's arguments `weight` and `weight_cap`; no arguments without --weight.
 
         Args:
             defaults: Default arguments of the question, by name.

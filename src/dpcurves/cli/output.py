@@ -53,7 +53,7 @@ def read_text(option: str, file: str) -> str:
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Return the JSON object that a text states.
+    """Return the JSON object that the user typed for an option.
 
     Args:
         option: Name of the option, for the message.
@@ -264,7 +264,7 @@ class Output:
         return (name,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
-        """Draw the plot and write it to the file of --plot, whole or not at all; do nothing without that option.
+        """Draw the plot and write it to the file of --plot, atomically; do nothing without that option.
 
         Args:
             draw: Function that draws the plot, in the chosen style and language.
@@ -439,8 +439,8 @@ class ViewTable(NamedTuple):
     def from_table(
         cls, headline: str, table: ResultTable, max_rows: int = 40, *, without: Sequence[str] = ()
     ) -> ViewTable:
-        """Return the table of a result, in words, with all rows up to `max_rows`, else with rows at round steps, and
-        without the columns of these short names.
+        """Return a printable table of a result, with the rows at round steps of its axis if there are more than
+        `max_rows`.
 
         Args:
             headline: Text above the table.
@@ -528,7 +528,8 @@ class PlainView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
-        """Return the view; refuse --suppress, because it shows no counts with intervals.
+        """Return the view for these output options; --suppress is refused, because the view shows no counts with
+        intervals.
 
         Args:
             output: Options of the output, as typed.

@@ -216,8 +216,8 @@ def drift(
 
 
 def _name_windows(files: Sequence[str]) -> list[str]:
-    """Return a name for each window of a drift: its file name without ending, or its whole path if two files have the
-    same name.
+    """Return a name for each file of a drift's windows: the file name without ending, or the whole path if two are
+    equal.
 
     Args:
         files: Paths of the released windows, in time order.

@@ -120,7 +120,8 @@ class ForecastOptions:
             raise Misuse("plot", "give the number of records, as --forecast N")
 
     def _record_count(self, units: options.UnitCountOptions) -> int | None:
-        """Return the number of simulated records, or None to take it from a released curve or to forecast nothing.
+        """Return the number of records to simulate: typed, or the public number for a plot; None: of a released curve,
+        or no forecast.
 
         Args:
             units: Options with the public number of units.

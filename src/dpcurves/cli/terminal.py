@@ -155,7 +155,8 @@ def restore_option_names(options: Mapping[str, object]) -> Iterator[None]:
 
 
 def _option_of(error: ArgumentError, options: Mapping[str, object]) -> str | None:
-    """Return the option that the value of the error came from, or None if the error already names it.
+    """Return the name of the option whose value caused an error about an argument; None if the error names the option
+    already.
 
     Args:
         error: Error that names an argument of a Python function.
@@ -322,7 +323,8 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape each line of a rendered text: its line ends come from this package's layout, so they are kept.
+    """Return a rendered text with invisible characters of each line escaped; its line ends are kept, since this package
+    wrote them.
 
     Args:
         text: Text of several lines, as rich rendered it.

@@ -132,8 +132,7 @@ class PilotEstimate(NamedTuple):
 
     @classmethod
     def from_pilot_queries(cls, pilot_counts: TableCounts, setting: Setting) -> PilotEstimate:
-        """Return the estimate from the released pilot counts. A decade is occupied if its count is significant, or
-        nearly so beside such a decade.
+        """Return the estimated distribution of a column from the released counts of the pilot queries.
 
         Args:
             pilot_counts: Released counts of the pilot queries.
@@ -397,8 +396,7 @@ def _propose_tail_bounds(
 
 
 def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) -> float:
-    """Return the bound moved to the estimated end of a tail, `tail_end`: outwards, or within the interval that ends at
-    the bound; it is 0 instead of a bound beyond 0.
+    """Return a clipping bound moved to the estimated end of a tail, outwards or within the interval beside the bound.
 
     Args:
         pilot: Estimate from the pilot queries.

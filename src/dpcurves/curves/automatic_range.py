@@ -329,7 +329,7 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 
 
 def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:
-    """Return a note for plans: the cost of all rounds together, and the share of the pilot queries in it.
+    """Return a note for plans: the loss of all rounds together, and the fraction of it that the pilot queries spend.
 
     Args:
         setting: Loss and adjacency of the question.

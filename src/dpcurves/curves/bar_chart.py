@@ -396,7 +396,7 @@ class BarChart(IntervalResult):
 
     @property
     def _has_values(self) -> bool:
-        """Whether the number of records in all categories exceeds what noise makes of an empty table."""
+        """Whether the total count is larger than noise alone would explain for an empty table."""
         noise_quantile = upper_quantile(np.abs(self._noise.cells.sum(axis=1)), (1 + KNOWN_PROBABILITY) / 2)
         return float(self.unbiased_counts.sum()) > max(noise_quantile, 0.5)  # half a record: none
 

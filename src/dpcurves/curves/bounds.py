@@ -163,7 +163,7 @@ class Bounds(ReleasedResult):
         return cls(upper, capped, alpha, coverage, question["label"], document.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return two pairs of texts: the column and its interval, and what the interval covers."""
+        """Return two (name, text) pairs: the interval of the column, and the share of records that it covers."""
         return [(self.label, self.description), ("covers", self.coverage_statement)]
 
 
@@ -379,7 +379,7 @@ class PlaneBounds(ReleasedResult):
         return cls(x, y, document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return two pairs of texts for each column: its interval, and what the interval covers."""
+        """Return two (name, text) pairs for each column: its interval, and the share of records that it covers."""
         rows = (
             ((interval.label, interval.description), (f"{interval.label} covers", interval.coverage_statement))
             for interval in self._both

@@ -485,7 +485,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return [("categories", str(len(self)))]
 
     def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of the summary that no table has: not the number of categories beside their table.
+        """Return the rows of the summary that no shown table repeats; beside the table of categories, their number is
+        left out.
 
         Args:
             tables: Tables that are shown.
@@ -500,7 +501,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the table of the numbers of each category, and the table of all curves for readers who open it.
+        """Return two tables for reports: key numbers of each category, and all points of the curves, which pages show
+        folded.
 
         Args:
             level: Confidence level of the intervals.
@@ -651,7 +653,7 @@ def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], 
 
 
 def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
-    """Return the evidence of each row of counts, or of each group of neighbouring rows: one part per category.
+    """Return the evidence of each category, which has one row of counts or a group of neighbouring rows.
 
     A known total of all rows is not used, because it hardly reduces the error of one row among several.
 

@@ -246,8 +246,9 @@ class CdfHistogram(IntervalResult):
 
     @cached_property
     def _spans(self) -> Spans:
-        """The spans between measured edges inside each bin, followed by those around each bin, as indices of padded
-        shares."""
+        """The intervals between counted edges just inside each bin, followed by those just around each bin, for
+        interval limits.
+        """
         all_edges = self.prefixes.grid.edges
         declared = self.prefixes.declared_edges
         edges = all_edges[self.prefixes.measured_edges]
@@ -262,8 +263,8 @@ class CdfHistogram(IntervalResult):
         return Spans.from_edges(first, last, len(edges) + 2)
 
     def _pad_measured_shares(self, shares: FloatArray) -> FloatArray:
-        """Return the shares at measured edges, with 0 before and 1 after them: shares below all records and above
-        all.
+        """Return the shares below the counted edges, with 0 before them (below all records) and 1 after them (above all
+        records).
 
         Args:
             shares: Shares below each edge of the grid.
@@ -558,7 +559,7 @@ class CDF(IntervalResult):
 
     @classmethod
     def from_placeholder(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
-        """Return a curve of blank values, for plans without data, without the notes that a release gets.
+        """Return a curve of placeholder numbers, which plans build before data are read; it has no notes.
 
         Args:
             prefixes: Numbers without data, of the shape that a release will have.
@@ -776,7 +777,7 @@ class CDF(IntervalResult):
         return self.prefixes.round_to_step(found)[()]
 
     def _move_to_round_numbers(self, values: FloatArray, cells: FloatArray) -> FloatArray:
-        """Return quantiles, moved to a round number where the counts of their cell are heaped on it.
+        """Return quantiles moved to a round number, where many records of their cell seem to be heaped on it.
 
         In a heaped end cell the quantile is the bound of the grid.
 

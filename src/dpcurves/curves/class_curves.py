@@ -139,8 +139,8 @@ class PrecisionRecall(BandedTableResult):
         return precision, pin_share_ends(recall)
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
-        """Return lower and upper precision along the recall axis that the plot shades: the union of the boxes of
-        both bands.
+        """Return the lower and upper precision at each recall that the plot shades, from the bands of both rates
+        together.
 
         Args:
             level: Probability that the bands of both rates hold at all thresholds at once, between 0 and 1.
@@ -242,8 +242,7 @@ class CumulativeGain(BandedTableResult):
         return flagged, gain, (np.maximum(by_precision[0], by_shares[0]), np.minimum(by_precision[1], by_shares[1]))
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
-        """Return lower and upper gain along the axis of flagged shares that the plot shades: the union of the boxes
-        of both bands.
+        """Return the lower and upper gain at each flagged share that the plot shades, from the bands of both together.
 
         Args:
             level: Probability that the bands of both rates hold at all thresholds at once, between 0 and 1.
@@ -276,8 +275,12 @@ def _shares_above_thresholds(count: FloatArray) -> FloatArray:
 
 
 def _divide_bands(part: Band, whole: Band) -> Band:
-    """Return lower and upper limits of `part` divided by `whole`, both given by limits; the upper one is infinite
-    where `whole` may be 0."""
+    """Return lower and upper limits of a ratio from the limits of its numerator and denominator.
+
+    Args:
+        part: Limits of the numerator.
+        whole: Limits of the denominator; where it may be 0, the upper limit of the ratio is infinite.
+    """
     (lower, upper_part), (smallest, largest) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
     upper = np.divide(upper_part, smallest, out=np.full(upper_part.shape, np.inf), where=smallest > 0)
     return lower / np.maximum(largest, 1e-300), upper
@@ -384,8 +387,8 @@ class DecisionCurve(ClassTableResult):
 
 
 def _threshold_indices(table: ClassTable) -> np.ndarray:
-    """Return the number of slots of scores above each inner edge of the grid, (points,): indices of
-    `ClassTable.thresholds`.
+    """Return the index in `ClassTable.thresholds` of each inner edge of the grid, (points,): the number of cells above
+    the edge.
 
     Args:
         table: Released counts of both classes by score.
@@ -617,7 +620,7 @@ def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
 
 
 def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates).
+    """Return each rate of a confusion matrix as its numerator, and the rest of its denominator.
 
     Args:
         outcomes: Numbers of the four outcomes in the order of the matrix, (..., 4).

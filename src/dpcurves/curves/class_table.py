@@ -98,9 +98,7 @@ class ClassTable(SimulationCache):
 
     @property
     def tied_cells(self) -> BoolArray | None:
-        """True for cells whose scores are tied, (slots,): those with one declared value, or with one multiple of a step
-        that nearly all scores were found to be multiples of. None if neither is known.
-        """
+        """True for cells whose scores are all equal, (slots,); None if this is not known of any cell."""
         if self.grid.values is None:
             if self.lattice_counts is None:
                 return None
@@ -113,8 +111,9 @@ class ClassTable(SimulationCache):
 
     @property
     def bound_untied(self) -> Callable[[float], float] | None:
-        """An upper bound of the scores that are no point of the lattice, as a function of the probability of an error;
-        None if none was found."""
+        """Function from an error probability to an upper bound of the number of scores that equal no multiple of the
+        step found; None if no step was found.
+        """
         return None if self.lattice_counts is None else partial(bound_last_cell, self.lattice_counts)
 
     @cached_property
@@ -136,7 +135,8 @@ class ClassTable(SimulationCache):
         return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
-        """Return simulated errors of the counts, (draws, 2, slots).
+        """Return simulated errors of the counts of both classes, (draws, 2, slots): in each cell, and outside the grid
+        if counted apart.
 
         Args:
             population: If True, sampling errors are added to the noise.
@@ -214,12 +214,12 @@ class ClassTable(SimulationCache):
 
     @property
     def middles(self) -> FloatArray:
-        """The middle of each cell of the grid, which represents all scores in it; or the declared value."""
+        """The middle of each cell of the grid, or its declared value, which stands for all scores in the cell."""
         edges, values = self.grid.edges, self.grid.values
         return (edges[:-1] + edges[1:]) / 2 if values is None else values
 
     def drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without the slots for scores outside the grid: (..., slots) to (..., cells).
+        """Return numbers of the cells without those for scores outside the grid, if any: (..., slots) to (..., cells).
 
         Args:
             cells: Numbers by slot, on the last axis.
@@ -380,7 +380,7 @@ class MetricEstimator(ABC):
 
     @abstractmethod
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the statistic of counts of negatives and positives (..., 2, slots), of shape (...).
+        """Return the metric of one or more tables of counts of negatives and positives.
 
         Args:
             table: Table with the cells of the scores and the released counts, which may decide groups.
@@ -829,8 +829,8 @@ def find_metric_interval(
 
 
 def _simulate_interval(table: ClassTable, metric: Metric, settings: ConfidenceSettings) -> Interval:
-    """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
-    needs.
+    """Return the confidence interval of a metric from simulated noise; all possible values if noise alone can explain
+    the counts.
 
     Args:
         table: Released counts of both classes.
@@ -881,8 +881,8 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 
 
 def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
-    """Return a note if the values of the grid were found and not declared: what happens to other scores, if
-    there may be any.
+    """Return a note on scores that equal none of the grid's values, if these values were found privately and not
+    declared.
 
     Args:
         table: Released counts of both classes by score.

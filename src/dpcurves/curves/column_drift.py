@@ -634,7 +634,7 @@ def _compare_others(first: FloatArray, second: FloatArray, cells: DriftCells) ->
 
 
 def _select_statistics(reference: Curve) -> Mapping[str, Statistic]:
-    """Return the statistics of drift for a curve of this kind, by name.
+    """Return the drift statistics for a curve of this type, such as the stability index, by short name.
 
     Args:
         reference: Curve of the reference.

@@ -281,7 +281,7 @@ def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], t
 
 
 def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:
-    """Return the edges, or `max_cells + 1` of them, evenly spread, if there are more.
+    """Return at most `max_cells + 1` of the edges, evenly spread, the first and the last included.
 
     Args:
         bounds: Increasing edges or bounds of cells; the first and the last always remain.
@@ -332,7 +332,8 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
 
 
 def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the unbiased counts of the last round between edges, and nonnegative counts near them.
+    """Return the counts of records between edges from the last round: unbiased counts, and nonnegative counts near
+    them.
 
     Args:
         prefixes: Released counts along a grid.

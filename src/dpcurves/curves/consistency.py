@@ -155,8 +155,8 @@ class CategoryHierarchy:
         return parents
 
     def find_determining_column(self, column: str, among: Sequence[str]) -> str | None:
-        """Return the column in `among` that determines `column`: itself, or the widest level below it; None if there is
-        none.
+        """Return the column in `among` whose categories determine those of `column`: itself, or a finer level; None
+        without one.
         """
         if column in among or column not in self.levels:
             return column if column in among else None
@@ -278,7 +278,8 @@ class _Table(NamedTuple):
 
 
 def name_totals(categories: Sequence[str | None]) -> list[str]:
-    """Return the categories of a column, with a name that none of them has where the column was added up.
+    """Return the texts of a column of categories; a sum over the column gets a name that no category has, such as
+    "all".
 
     Args:
         categories: Category of each row; None: the row is a sum over the column.
@@ -487,7 +488,7 @@ class ConsistentTotals(CompositeResult):
         return {"table": [name for name, _, _ in rows], **joined}
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the words of the columns: counts are whole numbers, sums are not.
+        """Return title and format of the columns: counts are shown as whole numbers, sums are not.
 
         Returns:
             Title and format of ``table``, ``released`` and ``consistent``.
@@ -686,7 +687,7 @@ def _check_tables(
 
 
 def _to_table(result: object) -> _Table:
-    """Return a released result in the form of a table with categories.
+    """Return a released result as a table of numbers by category, the form in which totals are made consistent.
 
     Args:
         result: A released count, sum, summary, histogram or two-way table, perhaps by category.
@@ -731,8 +732,8 @@ def _histogram_table(
 
 
 def _name_cells(grid: Grid) -> list[str]:
-    """Return a label of each cell, with "below" and "above" labels of the slots for values outside if they are
-    counted apart.
+    """Return a label for each cell, such as "0 to 1", and "below" and "above" labels if values outside were counted
+    separately.
 
     Args:
         grid: Grid of the cells.
@@ -775,7 +776,8 @@ class _Bars(NamedTuple):
 
 
 def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int, list[IntArray]]:
-    """Return which table has the parts, and which total each part belongs to.
+    """Return which table has the finest categories (the parts), and for each other table which of its totals each part
+    belongs to.
 
     Args:
         tables: All tables.
@@ -1037,7 +1039,8 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
 
 
 def _split_nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], list[IntArray]]:
-    """Return the groupings of totals that form a chain of nested ones, from few to many totals, and all others.
+    """Divide groupings of parts into a chain, in which each refines the one before, and all groupings that cross the
+    chain.
 
     Args:
         groups: For each grouping the index of the total that each part belongs to, (parts,).

@@ -340,7 +340,8 @@ class Contingency(IntervalResult):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the counts as a cross table with sums, and all numbers with intervals for readers who open them.
+        """Return two tables for reports: the counts as a cross table with sums, and all numbers with intervals, which
+        pages show folded.
 
         Args:
             level: Confidence level of the intervals.

@@ -396,7 +396,8 @@ class HistogramQuestion(TableQuestion):
 
 
 def is_noise_alone(counts: FloatArray, error: float) -> bool:
-    """Return whether neither single cells nor sums of neighbouring ones exceed what noise alone may give.
+    """Return whether noise alone may explain the counts: neither single cells nor sums of neighbouring cells are too
+    large.
 
     For each number of neighbouring cells the limit is the 95% quantile of the largest sum of empty cells.
 
@@ -417,7 +418,7 @@ def is_noise_alone(counts: FloatArray, error: float) -> bool:
 
 
 def is_plane_of_noise(estimated: EstimatedTable, error: float) -> bool:
-    """Return whether neither the number of records of a plane nor a cell exceeds what noise alone may give.
+    """Return whether noise alone may explain the counts of a plane: neither the total nor any cell is too large.
 
     If each cell is counted by itself, errors of independent cells add up. Estimators that share counts between cells
     measure the sum by some blocks, with a standard deviation of 4 to 12 direct counts on an empty plane.

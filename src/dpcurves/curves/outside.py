@@ -129,12 +129,12 @@ def note_thresholds_for_clipping(column: object) -> NoteThresholds:
 
 
 def separate_outside_axis(axis: Axis) -> Axis:
-    """Return `axis` with two more cells, for values below and above its grid, so that they are counted apart."""
+    """Return the column with a grid whose values outside are counted in two separate cells, below and above."""
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 
 def separate_outside(grid: Grid) -> Grid:
-    """Return `grid` with two more cells, for values below and above it, so that they are counted apart."""
+    """Return the grid with values outside counted in two separate cells, below and above, in place of clipping."""
     return grid.with_outside(Outside.APART)
 
 

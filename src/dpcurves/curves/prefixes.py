@@ -107,7 +107,8 @@ def evenly_spaced_edges(number: int, cells: int) -> tuple[int, ...]:
 
 
 def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
-    """Return the query that is charged: all counts below edges along this grid, for each of `classes` if given.
+    """Return the query for the counts below all edges of a grid, which the ledger charges when only some edges are
+    asked for.
 
     Args:
         axis: Column and grid.
@@ -197,8 +198,9 @@ class PrefixShares:
 
     @property
     def stored_settings(self) -> dict[str, object]:
-        """Settings that JSON stores unless they are 0 or false: number of pilot queries, step of values, use of all
-        rounds, a separate cell of zero, counts of values that are edges."""
+        """Facts about how the counts were made, which JSON stores unless they are 0 or false, such as the number of
+        pilot queries.
+        """
         names = "pilot_queries", "step", "uses_all_rounds", "has_separate_zero"
         lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
         return {name: value for name in names if (value := getattr(self, name))} | lattice
@@ -215,8 +217,7 @@ class PrefixShares:
 
     @cached_property
     def declared_edges(self) -> IntArray:
-        """Indices of the counted edges that are edges of the declared grid, (declared cells + 1,); if outside values
-        are clipped, its ends are the ends of the counted cells, so that no record lies beyond them."""
+        """For each edge of the declared grid, its index among the counted edges, (declared cells + 1,)."""
         if self.declared is None:
             return np.arange(self.grid.cells + 1)
         indices = np.searchsorted(self.grid.edges, self.declared.edges)
@@ -300,7 +301,9 @@ class PrefixShares:
 
     @cached_property
     def boundaries(self) -> FloatArray:
-        """The ends of the counted cells, (slots + 1,): from -inf to inf, because outside values have cells as well."""
+        """The edges of all counted cells, (slots + 1,), from -inf to inf if values outside the grid were counted
+        separately.
+        """
         return self.grid.boundary(np.arange(self.grid.slots + 1))
 
     @cached_property
@@ -332,22 +335,22 @@ class PrefixShares:
         return 1.0
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of the records up to each bound of the distribution, (draws, bounds).
+        """Yield blocks of simulated noise of the cumulative counts below each edge where the noise distribution has
+        one.
 
         Args:
             draws: Number of draws.
             generator: Random numbers of the simulation.
 
         Yields:
-            Blocks in records, with `draws` rows together.
+            Blocks in records, (draws, bounds), with `draws` rows together.
         """
         return self.evidence.sums.simulate_prefixes(self.evidence.total, draws, generator)
 
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Return simulated deviations of samples of this size from the likely counts between bounds: (draws, bounds
-        - 1).
+        """Return simulated sampling errors of the counts between bounds, for samples of this size: (draws, bounds - 1).
 
         Args:
             likely: Estimated records between the bounds, (bounds - 1,).
@@ -383,7 +386,7 @@ class PrefixShares:
 
     @cached_property
     def unbiased_prefix_counts(self) -> FloatArray:
-        """Unbiased numbers of records in the first 0, 1, 2, ... slots, from the last round, (slots + 1,)."""
+        """Unbiased numbers of records below each edge of the counted cells, from the last round, (slots + 1,)."""
         return np.append(0.0, np.cumsum(self._unbiased_cells))
 
     @cached_property
@@ -417,12 +420,13 @@ class PrefixShares:
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
 
     def simulate_few_share_errors(self, draws: int) -> SinglePrecisionArray:
-        """Return simulated errors of the shares at the measured edges, from a fixed public seed and rounded to single
-        precision, which is faster by half than `simulate_share_errors`.
+        """Return simulated errors of the shares below the counted edges, in single precision and from a fixed public
+        seed.
 
-        With noise e below an edge, count c and share ``s = c / N`` there, a total C, ``N = max(C, 1)`` and noise t of
-        the total, an error is ``(c + e) / m - s`` with ``m = max(C + t, 1)``. Computed as ``(e - s (m - N)) / m``, the
-        error is exactly zero below the last edge if C and ``C + t`` are at least 1.
+        They take half the time of `simulate_share_errors`. With noise e below an edge, count c and share ``s = c / N``
+        there, a total C, ``N = max(C, 1)`` and noise t of the total, an error is ``(c + e) / m - s`` with ``m = max(C +
+        t, 1)``. Computed as ``(e - s (m - N)) / m``, the error is exactly zero below the last edge if C and ``C + t``
+        are at least 1.
 
         Args:
             draws: Largest number of draws.
@@ -559,7 +563,7 @@ class PrefixShares:
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
-        """Unbiased counts of the slots from the last round, (slots,)."""
+        """Unbiased counts of the cells, including cells for values outside the grid, from the last round, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0])
 
 
@@ -728,8 +732,7 @@ class Smoothing:
         return np.asarray(shares)
 
     def _find_smoothed_edges(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
-        """Return indices into `ends` of the counted ends that are smoothed; the last end always is, since all
-        records lie below it.
+        """Return which of the counted edges are smoothed; the last one always is, since all records lie below it.
 
         Args:
             prefixes: Counts that are smoothed.
@@ -758,7 +761,7 @@ class Spans(NamedTuple):
 
     @classmethod
     def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> Spans:
-        """Return spans from edge `first` to edge `last`, given the number of all edges.
+        """Return the intervals (spans) from each edge in `first` to the edge in `last`.
 
         Args:
             first: Index of the edge at which each span begins.
@@ -769,7 +772,7 @@ class Spans(NamedTuple):
         return cls(edge_indices, np.searchsorted(edge_indices, first), np.searchsorted(edge_indices, last))
 
     def sum_spans(self, below: FloatArray) -> FloatArray:
-        """Return the amount in each span, (..., spans), from the amounts below each edge.
+        """Return the amount in each interval (span), (..., spans), from the cumulative amounts below each edge.
 
         Args:
             below: Amounts below each edge, on the last axis.
@@ -783,7 +786,7 @@ class Spans(NamedTuple):
     def simulate_sampling_errors(
         self, below: FloatArray, units: int, draws: int, chance: np.random.Generator
     ) -> FloatArray:
-        """Return simulated sampling errors of the number of units in each span, (draws, spans).
+        """Return simulated sampling errors of the number of units in each interval (span), (draws, spans).
 
         Args:
             below: The shares of the population below each edge.
@@ -796,7 +799,7 @@ class Spans(NamedTuple):
         return self._subtract_ends(np.pad(np.cumsum(errors, axis=1), ((0, 0), (1, 0))))
 
     def _subtract_ends(self, below: FloatArray) -> FloatArray:
-        """Return the amount in each span, (..., spans), from the amounts below the `edges` of the spans.
+        """Return the amount in each interval (span), (..., spans), from the cumulative amounts below its ends.
 
         Args:
             below: Amounts below each of `edges`, on the last axis.
@@ -849,7 +852,7 @@ class SearchedQuantiles:
 
     @property
     def x(self) -> FloatArray:
-        """Edges at which records were counted, in increasing order, in units of the column.
+        """Edges below which the private search counted records, increasing, in units of the column.
 
         Shape ``(edges,)``.
         """
@@ -884,7 +887,8 @@ class SearchedQuantiles:
         return cls(evidence, grid, question["label"], privacy)
 
     def _find_cell_limits(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
-        """Return the range of values in which each quantile lies, by the cells (slots) that a search brackets.
+        """Return the lower and upper value between which each quantile lies, by the cells that its private search
+        narrowed down.
 
         Args:
             p: Levels of the quantiles, (...).

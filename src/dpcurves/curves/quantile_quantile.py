@@ -224,7 +224,7 @@ class QuantileQuantile(CompositeResult):
         return {"first": self.first, "second": self.second}
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON field ``p``: the shares at which quantiles are compared."""
+        """Return the JSON field ``p``: the shares of records at which quantiles are compared."""
         return {"p": self.p}
 
     @classmethod

@@ -67,7 +67,7 @@ class TableQuestion:
         _convert_expressions(self)
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the question in words, and each field that differs from its default."""
+        """Return a summary for notebooks: the question as a sentence, and each field that differs from its default."""
         stated = [
             (member.name.replace("_", " "), value)
             for member in fields(self)
@@ -129,7 +129,8 @@ class Question(Protocol[Curve]):
     """
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield each workload, receive its releases, and return the curve at the end.
+        """Run the question as a generator: yield each query with its budget fraction, receive its release, and return
+        the curve.
 
         Args:
             setting: Loss and adjacency of the question.

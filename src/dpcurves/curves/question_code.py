@@ -286,7 +286,7 @@ class _Writer:
 
 
 def _public(name: str) -> Any:
-    """Return the object that `dpcurves` exports under this name; None if it exports none.
+    """Return the public object of `dpcurves` with this name; None without such an object.
 
     Args:
         name: A name of Python; case matters.

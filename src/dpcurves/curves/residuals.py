@@ -101,8 +101,8 @@ class BoundBudget(NamedTuple):
 
 
 def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundBudget]:
-    """Return the budget of bounds, chosen by the number of records with a value, which is counted first if it is
-    private.
+    """Return the budget for finding the bounds of both axes, chosen by the number of records, which is counted first if
+    it is private.
 
     Formal guarantees: the count is a separate round with the budget fraction `COUNT_FRACTION`. The fractions are a
     function of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all
@@ -510,8 +510,7 @@ class ResidualPlotQuestion(TableQuestion):
         return f"residual plot of {self.residual} on {self.predicted}"
 
     def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
-        """Return the queries for the bounds of predictions and of residuals, each with the coverage of one axis;
-        `spare` records may be missed.
+        """Return the two queries that search the bounds of predictions and of residuals.
 
         Args:
             spare: Number of records that may lie beyond the bounds in addition.
@@ -528,8 +527,8 @@ class ResidualPlotQuestion(TableQuestion):
         return replace(across, coverage=axis_coverage), replace(upwards, coverage=axis_coverage)
 
     def _axis(self, column: str | Predictor, bound: float) -> Axis:
-        """Return the axis of a column with equal cells between minus and plus its bound, and values beyond counted
-        apart.
+        """Return the column with its grid: equal cells from minus to plus the bound, and separate cells for values
+        beyond.
 
         Args:
             column: Column of predictions or of residuals, or the model that predicts.
@@ -539,7 +538,7 @@ class ResidualPlotQuestion(TableQuestion):
 
 
 def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> float:
-    """Return how many records a bound may miss beyond its requested share, including the `spare` records.
+    """Return how many records more than the requested share a released bound may leave out, including `spare`.
 
     The number holds except with half of the error probability of both bounds.
 

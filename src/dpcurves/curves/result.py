@@ -111,7 +111,7 @@ TUNING = Tuning()
 
 
 def find_missing_share(evidence: Evidence) -> float:
-    """Return the share of records without a value; 0 if they are not counted, or noise alone may explain their
+    """Return the share of records without a value; 0 if they were not counted, or if noise alone may explain their
     count.
 
     Args:
@@ -134,7 +134,7 @@ def find_missing_share(evidence: Evidence) -> float:
 
 
 def find_empty_rows(evidence: Evidence) -> tuple[bool, ...]:
-    """Return for each row of counts whether noise alone may explain it.
+    """Return for each row of counts True if noise alone may explain the counts, so that the row may be empty.
 
     Args:
         evidence: Released counts with the distribution of their noise.
@@ -293,7 +293,8 @@ def limits_from_intervals(intervals: Callable[..., NDArray[np.float64]], **alway
 
 
 def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
-    """Return the scopes of the intervals of a curve: the population only if requested, and if a unit is one record.
+    """Return for whom a curve has intervals: these records, and, if requested and each unit is one record, the
+    population.
 
     Args:
         privacy: Privacy statement, which has the number of records of a unit.
@@ -668,8 +669,12 @@ def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
 
 
 def warn_about_notes(curve: Any, already_shown: Sequence[str] = ()) -> None:
-    """Issue a `CurveWarning` for each note of `curve` that was not `already_shown`, at the line that called this
-    package."""
+    """Issue a `CurveWarning` for each note of a result, attributed to the user's line that called this package.
+
+    Args:
+        curve: Result with `notes`.
+        already_shown: Notes that were issued before, which are skipped.
+    """
     notes: Sequence[str] = getattr(curve, "notes", ())
     for note in notes:
         if note not in already_shown:
@@ -1067,7 +1072,7 @@ class ReleasedResult(Result, ABC):
         return display.build_table(columns, words, ends=ends, mixed_label=mixed_label)
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of each column of numbers, and of each column of our own words.
+        """Return title and format of each column of the data frame that this package names, for tables.
 
         Returns:
             Title and format by column name; columns without an entry are not described here.
@@ -1088,7 +1093,7 @@ class ReleasedResult(Result, ABC):
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return what the columns of interval ends among `names` are the ends of; this class has none.
+        """Return what the columns of interval endpoints bound; this class has no such columns.
 
         Args:
             names: Names of the columns of the table.
@@ -1150,7 +1155,7 @@ class ReleasedResult(Result, ABC):
         }
 
     def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of the summary that no table beside the plot lists.
+        """Return the rows of the summary that the shown tables do not repeat.
 
         Args:
             tables: Tables that are shown.
@@ -1201,7 +1206,9 @@ class ReleasedResult(Result, ABC):
         return {}
 
     def _axis_labels(self) -> Mapping[str, str]:
-        """Return the columns that may hold dates, each with the label of its axis, which names the unit."""
+        """Return the axis labels of the columns that may hold dates, by column; a label such as "day (date)" names the
+        unit.
+        """
         return dict.fromkeys(self.AXIS_COLUMNS, getattr(self, "label", ""))
 
     def _edge_columns(self) -> Collection[str]:
@@ -1289,7 +1296,7 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def matches_document(cls, document: Mapping[str, Any]) -> bool:
-        """Return True if this class wrote `document`: several classes may share a kind of document."""
+        """Return True if a JSON document was written by this class; several classes may share a kind of document."""
         return not cls.DISTINGUISHING_FACT or cls.DISTINGUISHING_FACT in document["evidence"]["question"]
 
     def evidence_to_json(self) -> dict[str, Any]:
@@ -1394,7 +1401,7 @@ class ReleasedResult(Result, ABC):
 
     @property
     def _rest_names(self) -> frozenset[str]:
-        """Names of categories of all other values, which are words of the package and not of the user."""
+        """Names that the package gave to categories of all other values, which are no words of the user."""
         return find_rest_names(self.privacy.notes)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
@@ -1622,7 +1629,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """The scopes of the intervals: these records and, only where each unit is one record, the population."""
+        """For whom the intervals hold, by name: these records and, if each unit is one record, the population."""
         return interval_scopes(self.privacy)
 
     def plot(
@@ -1751,7 +1758,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
         }
 
     def _mask_unknown(self, name: str, column: Any) -> Any:
-        """Return a column of numbers, NaN where their intervals span the possible range of this name.
+        """Return the numbers of a column, with NaN where the interval holds all values that the column can have.
 
         Args:
             name: Name of the column.
@@ -1767,8 +1774,8 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return known_values(column, ends, lowest, highest)
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
-        """Return lowest and highest possible value of a column, and the names of the columns of its ends if they are
-        not the first two.
+        """Return the lowest and the highest possible value of a column; an interval with all of them means that the
+        number is unknown.
 
         Args:
             name: Name of the column.

@@ -94,7 +94,7 @@ class CountsAbove:
 
     @property
     def cells_above(self) -> NDArray[np.int64]:
-        """The number of cells above each measured threshold, increasing from none to all.
+        """The number of grid cells above each counted threshold, increasing from none to all.
 
         Shape ``(thresholds,)``.
         """
@@ -262,7 +262,7 @@ class ROC(ClassTableResult):
 
     @property
     def _has_clear_classes(self) -> bool:
-        """Whether both classes are so large that noise cannot hide them."""
+        """Whether the counts of both classes are significantly above 0, so that the curve is known."""
         distribution, total = self.evidence.sums, self.evidence.total
         records = self.evidence.unbiased_cells.sum(axis=1)
         noise = np.sqrt(distribution.prefix_variances(total is not None)[:, -1])

@@ -181,11 +181,11 @@ class ScoreGroups(ABC):
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
-        """Unbiased released counts of negatives and positives in each slot, (2, slots)."""
+        """Unbiased counts of both classes in each cell, and outside the grid if counted apart, (2, slots)."""
         return self.counts.unbiased_cells
 
     def _drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without the slots for outside values: (..., slots) to (..., cells).
+        """Return numbers of the cells without those for scores outside the grid, if any: (..., slots) to (..., cells).
 
         Args:
             cells: Numbers by slot, on the last axis.
@@ -476,7 +476,7 @@ class CountedGroups(ScoreGroups):
         return GroupNoise(*(np.add.reduceat(summand, self.starts, axis=-1) for summand in summands))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cells, the columns, the number of groups, and the release of counts as JSON values."""
+        """Return the grid, the columns, the number of groups, and the released counts as JSON values."""
         question = {
             "edges": self.cells.edges.tolist(), **cells_to_json(self.cells), **self.columns.to_json(),
             "groups": self.max_groups,
@@ -558,8 +558,8 @@ class GroupQuestion(TableQuestion):
     def _ask_result(
         self, read: Callable[[ScoreGroups, conversation.PrivacyStatement], Read], setting: conversation.Setting
     ) -> conversation.Needs[Read]:
-        """Ask for the number of records, if needed, then cuts, counts and sums; return the result that `read`
-        computes from groups and privacy statement.
+        """Ask for the number of records, if needed, then for group edges, counts and sums; return the result that
+        `read` computes.
 
         Args:
             read: Function that computes the result.

@@ -687,7 +687,7 @@ class SummaryByCategory(ByCategory[Summary]):
 def _simulate_moments(
     rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int = SUMMARY_DRAWS
 ) -> ReleasedMoments:
-    """Return the released moments of values between -1 and 1, with `draws` draws of their noise.
+    """Return the released count, sum and sum of squares of values scaled to [-1, 1], with simulated noise.
 
     Args:
         rounds: Releases of count, sum and sum of squares, as many as there are.
@@ -1188,8 +1188,8 @@ def _ask_summary(
     notes: Sequence[str] = (),
     tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
-    """Yield the queries of a mean, sum or variance: counts; then sums, squares and cells, as far as the statistic needs
-    them. Return a summary, or one by category.
+    """Yield the queries of a mean, sum or variance in rounds: counts, then sums, squares and counts of cells, as far as
+    needed.
 
     Formal guarantees: the later rounds share the remaining budget, for any counts, so pure losses and rho add up to the
     charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).

@@ -449,7 +449,8 @@ class _MeasuredCells:
 
     @property
     def _points(self) -> FloatArray:
-        """First and last lattice point in each interval, (intervals, 2); the interval's endpoints if it has none.
+        """First and last edge of the declared grid (lattice point) in each counted interval, (intervals, 2); else its
+        endpoints.
 
         Lattice points are the edges of the grid that the question declared.
         """
@@ -464,7 +465,7 @@ class _MeasuredCells:
 
     @property
     def _ends(self) -> FloatArray:
-        """The ends of the intervals as counted, in either form of `cell_endpoints`.
+        """The endpoints of the intervals as they were counted.
 
         Neighbouring intervals have edges, (intervals + 1,); for declared values each interval has its smallest and
         largest value, (intervals, 2). Both are in units of the column.

@@ -118,7 +118,8 @@ class View:
         return cls(stored["name"], stored.get("where"), stored.get("columns", {}), base)
 
     def apply(self, question: Any) -> Any:
-        """Return the question on the rows and columns of the view: with its filter, and its expressions written out.
+        """Return a question asked through the view: with the view's filter, and with derived columns replaced by their
+        expressions.
 
         Args:
             question: Question whose columns may be derived columns of the view.
@@ -211,7 +212,7 @@ class View:
         return (text or "") if self.base is None or not text else self.base.expand(text)
 
     def _expand_field(self, value: Any) -> Any:
-        """Return one field of a question with the derived columns that it names written out.
+        """Return a field of a question in which derived columns are replaced by their expressions.
 
         Args:
             value: A text is the name of a column or an expression. Tuples, questions within the question, and objects

@@ -103,7 +103,7 @@ class SquaredWeights:
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the noise of each group, summed over all rows."""
+        """The standard deviation of the noise of the sum of squared weights of a group, over all rows together."""
         distribution = self.evidence.interval_sums
         return sqrt(distribution.rows * distribution.levels[-1].noise.variance) / Weights.STEPS
 
@@ -130,7 +130,9 @@ class SquaredWeights:
         return estimate_weight_ratios(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
     def to_json(self) -> dict[str, Any]:
-        """Return column and cap of the weights, and the first slots of groups, as JSON values; not the release."""
+        """Return the column of weights, its cap, and the first cell of each group as JSON values; the release is stored
+        separately.
+        """
         return {"weight": self.weights.column, "cap": self.weights.cap, "groups": list(self.starts)}
 
     @classmethod
@@ -279,12 +281,14 @@ class WeightedShares(PrefixShares):
 
     @cached_property
     def cell_weight_sums(self) -> FloatArray:
-        """Unbiased sums of weights in each slot, divided by the cap, (slots,)."""
+        """Unbiased sum of weights in each cell, and outside the grid if counted apart, divided by the cap, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0] / Weights.STEPS)
 
     @cached_property
     def sampling_ratios(self) -> WeightRatios:
-        """Ratios for sampling errors of sums of weights."""
+        """Ratios by which sampling errors of sums of weights exceed those of equal weights, from the released squared
+        weights.
+        """
         return self.required_squared_weights.sampling_ratios(self.cell_weight_sums)
 
     @property
@@ -311,7 +315,7 @@ class WeightedShares(PrefixShares):
 
     @property
     def _scatter_by_slot(self) -> FloatArray:
-        """Sampling variance of the weight in each slot, relative to effective records of the same weight, (slots,)."""
+        """Sampling variance of the weight in each cell, relative to records of equal weight, (slots,)."""
         starts = np.array((*self.required_squared_weights.starts, self.grid.slots))
         return np.repeat(self.sampling_ratios.by_group, np.diff(starts))
 
@@ -355,7 +359,7 @@ class WeightedShares(PrefixShares):
         return simulate_sampling_errors(equivalent_records, total, draws, generator) * scatter
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the model of sampling at the measured edges, with the local variance of the weights.
+        """Return what a simulation of sampling needs at the counted edges, with the local variance of the weights.
 
         Args:
             generator: Random numbers of the simulation; None: the same numbered draws each time.
@@ -401,7 +405,7 @@ class WeightedShares(PrefixShares):
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
-        """Unbiased sums of weights of the slots, in effective records, (slots,)."""
+        """Unbiased sum of weights in each cell, and outside the grid if any, in effective records, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0] / self.scale)
 
     @property

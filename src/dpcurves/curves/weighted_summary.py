@@ -405,7 +405,7 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
 
 
 def _find_center(rounds: tuple[Evidence, ...]) -> int:
-    """Return the released mean, rounded to steps from the middle of the bounds, which the spread is measured from.
+    """Return the released mean in steps from the middle of the bounds; the next round measures the spread around it.
 
     Args:
         rounds: Releases; the first two have the sums of weights and of weighted distances.
@@ -589,11 +589,11 @@ def _format_label(column: str, measured_in: str) -> str:
 
 
 def ask_weights(question: WeightedSummaryQuestion, axis: Axis, budget_fraction: Fraction) -> Needs[Release]:
-    """Ask for the sum of the weights of all records with a value on this axis of one cell, by category.
+    """Ask for the sum of the weights of all records, or of each category's records, that have a value.
 
     Args:
         question: The question, with its weights and categories.
-        axis: Axis of a single cell.
+        axis: Column of the values, whose grid is a single cell.
         budget_fraction: Fraction of the loss to spend.
     """
     axes = prepend_category_axes(question.by, axis)

@@ -192,7 +192,7 @@ def set_legend_title(ax: Axes, title: str) -> None:
 
 
 def format_for(ax: Axes, text: object) -> str:
-    """Return a title or label for `ax`: whole where the layout wraps it, else cut in the middle.
+    """Return a title or label for a plot, in full if the plot's layout wraps long texts, else shortened in the middle.
 
     Args:
         ax: Axes that will show the text.
@@ -304,7 +304,8 @@ def has_geometric_edges(edges: FloatArray) -> bool:
 def draw_stairs(
     ax: Axes, heights: FloatArray, edges: FloatArray, baseline: FloatArray | float | None, **style: Any
 ) -> None:
-    """Draw what `Axes.stairs` draws, much faster for thousands of steps.
+    """Draw a step function with an optional filled area, as `Axes.stairs` of matplotlib does, but much faster for many
+    steps.
 
     Args:
         ax: The axes.
@@ -375,7 +376,7 @@ class Shade(NamedTuple):
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Return the shade with only the bounds at these indices: anything that indexes a NumPy array along axis 0.
+        """Return the band or intervals at some of the points alone.
 
         Args:
             rows: Indices of points, a slice or a mask.
@@ -426,7 +427,8 @@ def describe_interval(level: float, kind: str, coverage: str) -> str:
 
 
 def deduplicate_label(ax: Axes, words: str) -> str:
-    """Return the legend entry of a shade, or a hidden label if the same entry exists for another curve.
+    """Return the label of a band for the legend, or a hidden label if another curve on the axes has the same one
+    already.
 
     Args:
         ax: Axes with the curves drawn before.
@@ -501,7 +503,7 @@ class Picture:
 
     @property
     def is_first(self) -> bool:
-        """True if the curve is the first on its axes."""
+        """True if no other curve of this package was drawn on the axes before this curve."""
         return self.before == 0
 
     def legend_label(self, words: str = "") -> str | None:

@@ -306,8 +306,8 @@ def draw_bars(
     label: str,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw counts or shares as stairs. Cells of unequal width are drawn per unit of x, so that areas are proportional
-    to them.
+    """Draw a histogram of counts or shares as a step function; unequal cells are drawn per unit of x, so that areas are
+    proportional to counts.
 
     Geometric cells have equal widths on a logarithmic axis, which is used for them.
 

@@ -206,7 +206,7 @@ def _resolve_reference(name: str, value: Any) -> JsonSchema:
 
 
 def extra_lengths(kind: str) -> Mapping[str, int]:
-    """Return by how many items each array in the JSON of a kind of curve is longer than the shortest array, by array
+    """Return how many items longer than the shortest array each array in the JSON of a kind of result must be, by array
     name.
 
     Args:
@@ -434,7 +434,7 @@ class CurveDocument:
 
     @property
     def question(self) -> Mapping[str, Any]:
-        """The public facts of the question, as plain objects."""
+        """The stored settings of the question, as plain JSON values."""
         return cast("Mapping[str, Any]", self.evidence["question"])
 
     @property

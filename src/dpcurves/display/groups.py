@@ -360,7 +360,7 @@ def _shorten_facts(facts: Sequence[Sequence[str]]) -> tuple[list[list[str]], str
 
 
 def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
-    """Replace axes by panels, with axes of height 0 below them, which hold the statement.
+    """Replace axes by a grid of panels, with axes of height 0 below for the privacy statement.
 
     Args:
         whole: Axes that are replaced.

@@ -185,7 +185,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             legend.remove()
 
     def translate_legend(self, ax: Axes, reader: Reader) -> None:
-        """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language.
+        """Create the legend of `ax` again after its entries were translated, with a title in the reader's language.
 
         Args:
             ax: A plot whose legend this layout places.
@@ -381,8 +381,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return moved or _describe_legend(placed) != before
 
     def _label_lines(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
-        """Name few lines that end apart at their right ends, and leave them out of the legend; return whether the
-        legend changed.
+        """Write the names of a few lines at their right ends in place of a legend; return whether the legend changed.
 
         If the names come to lie on each other, as the plot becomes lower, all go back into the legend for good.
 
@@ -465,8 +464,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return ends if np.diff(heights).min() >= least else []
 
     def _width_from_left_edge(self, ax: Axes, fig: Figure) -> float:
-        """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested, or of
-        its column if plots that are the user's stand side by side, or of its colour bar.
+        """Return the width in pixels that a legend or footnote of a plot may take, from the left edge of the plot.
 
         Args:
             ax: The plot.
@@ -563,7 +561,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return any([self._separate_ticks_of(ax, fig, renderer) for ax in fig.axes])
 
     def _separate_ticks_of(self, ax: Axes, fig: Figure, renderer: RendererBase) -> bool:
-        """Separate the tick labels of the x axis of `ax`; return whether something changed.
+        """Turn or thin out the tick labels of the x axis of `ax` if they overlap; return whether something changed.
 
         Args:
             ax: The plot.
@@ -688,7 +686,8 @@ class FittedLayout(ConstrainedLayoutEngine):
         return self._grown_size != (width, height)
 
     def _lower_legends(self, fig: Figure) -> None:
-        """Wrap legends anew at the width of the figure, and cut entries while they take half of its largest height.
+        """Wrap legends at the width of the figure, and shorten their entries while they take half of its largest
+        height.
 
         Args:
             fig: The figure.
@@ -828,7 +827,7 @@ def _contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def _describe_legend(legend: Legend) -> tuple[Any, ...]:
-    """Return what the size and place of a legend depend on.
+    """Return a key of everything that the size and position of a legend depend on, to detect changes.
 
     Args:
         legend: A legend of matplotlib.
@@ -860,7 +859,7 @@ def fit_text(text: Text, whole: str, available: float, most_lines: int, renderer
 
 
 def _wrap_measured(text: str, available: float, measure: Callable[[str], float]) -> list[str]:
-    """Return the lines of `text`, broken at spaces, and within words that are wider than a line.
+    """Return a text wrapped into lines of a given width, broken at spaces, or within a word that is wider than a line.
 
     Args:
         text: Text, perhaps with line breaks, which stay.

@@ -275,8 +275,7 @@ def _list_points(mark: PictureMark) -> set[tuple[Any, Any]]:
 
 
 def _is_band(mark: PictureMark, lowest: float) -> bool:
-    """Return whether a region or intervals are a band: they have a name or a curve, and are not all below everything
-    else, as sizes of groups are.
+    """Return whether a region or intervals are a confidence band of a curve, and not a display of group sizes.
 
     Args:
         mark: Region or intervals of the plot.
@@ -302,8 +301,8 @@ def _get_base(panel: PicturePanel, mark: PictureMark) -> Sequence[Any]:
 
 
 def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
-    """Yield numbers of a mark with their place: of a line at five positions, of a region at three, of other marks at
-    up to six rows.
+    """Yield texts of some numbers of a mark with their positions: five of a line, three of a region, up to six of other
+    marks.
 
     Args:
         panel: The panel.
@@ -343,7 +342,7 @@ def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
 
 
 def _lies_across(panel: PicturePanel) -> bool:
-    """Return whether a panel has its numbers along x: beside names, or as intervals that lie flat.
+    """Return whether the numbers of a panel are along x, as in bars beside names.
 
     Args:
         panel: The panel.

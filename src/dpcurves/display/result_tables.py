@@ -245,7 +245,9 @@ class ResultTable:
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
     def select_rows(self, most: int = MOST_ROWS) -> ResultTable:
-        """Return the table with at most about `most` rows: all of them, or rows at round steps."""
+        """Return the table cut to about `most` rows, those at round steps of its axis; shorter tables are returned
+        whole.
+        """
         rows = select_row_indices({column.heading: column.values for column in self.columns}, most)
         if len(rows) == self.rows:
             return self
@@ -761,7 +763,7 @@ def _find_nearest(values: NDArray[np.float64], points: NDArray[np.float64]) -> N
 
 
 def _list_steps(heading: str, smallest: float) -> Iterator[float]:
-    """Yield increasing round steps for the unit in a heading, from about `smallest` on.
+    """Yield increasing round steps (7 days, 12 months, 1, 2, 5, 10, ...) for the unit that a heading names.
 
     Args:
         heading: Title of the column, with its unit in parentheses.

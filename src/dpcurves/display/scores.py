@@ -295,7 +295,8 @@ def draw_decision(
 
 
 def _edges_between(points: FloatArray) -> FloatArray:
-    """Return edges around points: the middles between them, and as far outside, (points + 1,).
+    """Return cell edges around points: the middles between them, and as far beyond the first and the last, (points +
+    1,).
 
     Args:
         points: Increasing points, (points,); fewer than two give edges of [0, 1].

@@ -69,7 +69,8 @@ def is_made_up() -> bool:
 
 
 def warns_of_seed(privacy: PrivacyStatement) -> bool:
-    """Return whether a result must warn that its noise can be drawn again, and so gives no privacy.
+    """Return whether a result must warn that its noise came from a seed, so that it can be repeated and protects
+    nobody.
 
     Args:
         privacy: Privacy statement, which says whether the noise came from a seed.

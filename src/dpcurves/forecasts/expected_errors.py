@@ -228,7 +228,7 @@ def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[
 
 
 def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return the column of a question about bounds: the second numbers of sampled pairs, times the question's unit.
+    """Return simulated values for a question that searches the bounds of a column, in multiples of the question's unit.
 
     Args:
         question: Question with the column and its unit.
@@ -707,7 +707,7 @@ class Forecast:
 
     @property
     def record_words(self) -> str:
-        """The number of records in words, of all records if a filter leaves some out.
+        """The number of simulated records as text, such as "10 of 100 records" if a filter leaves some out.
 
         >>> Forecast("error", 10, 2, (), total=100).record_words
         '10 of 100 records'

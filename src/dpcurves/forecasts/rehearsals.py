@@ -450,7 +450,7 @@ def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float
 
 
 def band_half_widths(curve: Any, population: bool) -> FloatArray:
-    """Return half the width of the curve's band at `LEVEL` at each edge, (edges,).
+    """Return half the width of the curve's band of level 0.95 (`LEVEL`) at each edge, (edges,).
 
     Args:
         curve: Result with a band.
@@ -535,7 +535,7 @@ def _clip_to_grid(values: FloatArray, grid: Grid) -> FloatArray:
 
 
 def _surrounding_edges(values: FloatArray, grid: Grid) -> FloatArray:
-    """Return edges on both sides of each value: the truth is interpolated between them, as the curve is.
+    """Return the grid edges on both sides of each value, between which the exact distribution function is interpolated.
 
     Args:
         values: Numbers in units of the column; beyond the grid, its end cell counts.
@@ -627,10 +627,13 @@ RATES = np.linspace(0, 1, 101)
 
 
 def trace_band(curve: Any) -> Traced:
-    """Return a curve's edges, its heights and the bounds of its band at `LEVEL`.
+    """Return the points of a released curve with its band of level 0.95 (`LEVEL`), for the plot of a forecast.
 
     Args:
         curve: Released curve with `x`, `y` and a band.
+
+    Returns:
+        Edges, heights, lower and upper bounds, (edges,) each.
     """
     return (curve.x, curve.y, *curve.band(LEVEL))
 
@@ -675,11 +678,13 @@ def trace_calibration(curve: curves.Calibration) -> Traced:
 
 
 def trace_roc(curve: curves.ROC) -> Traced:
-    """Return the true positive rates of a ROC curve at the false positive rates `RATES`, with the bounds of its band at
-    `LEVEL`.
+    """Return points of a ROC curve with its band of level 0.95 (`LEVEL`), for the plot of a forecast.
 
     Args:
         curve: Released ROC curve.
+
+    Returns:
+        False positive rates (`RATES`); true positive rates; lower and upper bounds; all of one length.
     """
     edges, lower, upper = curve.band(LEVEL).steps()
     step = np.clip(np.searchsorted(edges, RATES, side="right") - 1, 0, len(lower) - 1)
