@@ -308,7 +308,7 @@ def parse_about(text: str) -> About:
 
 
 def _parse_fact(key: str, value: object) -> Any:
-    """Return one fact of the TOML file.
+    """Check one fact of the TOML file of facts about a deployment, and return it as the registry needs it.
 
     Args:
         key: Name of the fact.
@@ -546,7 +546,7 @@ def _describe_guarantee(
 
 
 def _describe_statement(privacy: PrivacyStatement) -> str:
-    """Return the loss, the neighbours and the unit of one result in a line.
+    """Return a line with the privacy loss, the neighbours and the protected unit of one result, for the registry.
 
     Args:
         privacy: Privacy statement of the result.
@@ -592,7 +592,7 @@ def _describe_neighbours(privacy: PrivacyStatement) -> str:
 
 
 def _describe_model(losses: Sequence[PrivacyStatement]) -> dict[str, str]:
-    """Return deployment model, its details and its actors by the trust models of the results.
+    """Return the fields of the registry on the deployment model (central, local, ...): its name, details and actors.
 
     Args:
         losses: Statements of the protected results, one per release.

@@ -472,7 +472,7 @@ def _format_questions(questions: Sequence[ReviewQuestion]) -> list[str]:
 
 
 def _name_source(question: ReviewQuestion) -> str:
-    """Return the guides that ask a question, with the topic of the first one.
+    """Return the names of the guides that ask a question, with the topic under which the first one asks.
 
     Args:
         question: Question of reviewers.

@@ -684,7 +684,7 @@ class Session:
 
     @property
     def _report(self) -> BalanceReport:
-        """Budget, charges and remaining budget of the account, as printed."""
+        """Budget, charges and remaining budget of the account, in the form that `repr` and notebooks print."""
         from .display import BalanceReport
 
         return BalanceReport.from_statement(self.statement)
@@ -1081,7 +1081,8 @@ class Session:
         return self._records[unit]
 
     def check_plans(self, plans: Plans) -> None:
-        """Raise unless the table fits the plans; `ask` checks this before the charge.
+        """Raise unless the table has the columns and the units that the plans need; `ask` checks this before the
+        charge.
 
         Args:
             plans: The plans of a question, from `plan`.

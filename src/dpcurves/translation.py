@@ -295,7 +295,8 @@ class Reader:
         return is_known[0] or all(is_known[1:])
 
     def _translate_field(self, value: str, kind: str) -> str | None:
-        """Return the text of a field in this language; None for a phrase without a translation.
+        """Return the part of a message that varies (a name, number, date or phrase) in this language; None for a phrase
+        without a translation.
 
         Args:
             value: Text of the field.

@@ -420,7 +420,7 @@ class _Argument(click.Argument):
 
 
 def _is_list(hint: Any) -> bool:
-    """Return True if an annotation is a list, or a list or None.
+    """Return whether an option may be given several times, because its type annotation is a list, or a list or None.
 
     Args:
         hint: Type annotation of a parameter.
@@ -459,7 +459,7 @@ def option(
 
 
 def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
-    """Declare a field as an option that defaults to None.
+    """Declare a field of an option group as a command-line option that defaults to None.
 
     Args:
         metavar: Word for the value in help texts.
@@ -470,7 +470,7 @@ def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
 
 
 def flag(name: str, help_text: str) -> Any:
-    """Declare a field as a flag with this option name; its default is False.
+    """Declare a field of an option group as a command-line flag, whose default is False.
 
     Args:
         name: Name of the option, with its dashes.
@@ -480,7 +480,7 @@ def flag(name: str, help_text: str) -> Any:
 
 
 def argument(metavar: str, help_text: str, default: Any = MISSING) -> Any:
-    """Declare a field as an argument, with its metavar, help text and default.
+    """Declare a field of an option group as a positional argument of a command.
 
     Args:
         metavar: Word for the value in help texts.
@@ -647,7 +647,7 @@ def build_group(group: Group, values: Mapping[str, Any]) -> Any:
 
 
 def names_of(groups: Iterable[Group]) -> frozenset[str]:
-    """Return the names of all options that these groups declare.
+    """Return the field names of all options that these option groups declare, nested groups included.
 
     Args:
         groups: Dataclasses of option groups.
@@ -656,7 +656,7 @@ def names_of(groups: Iterable[Group]) -> frozenset[str]:
 
 
 def values_of(group: Any) -> dict[str, Any]:
-    """Return the option values of a group by name, nested groups included. `build_group` is the inverse.
+    """Return the values that the user typed or left at their defaults, by field name, nested groups included.
 
     Args:
         group: An option group with its values.
@@ -723,7 +723,7 @@ class LossAndDeltaOptions(LossOptions):
     )
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss that --epsilon or --rho and --delta state.
+        """Return the privacy loss that the user typed as --epsilon or --rho, with --delta if given.
 
         Raises:
             Misuse: the options state no loss, or --delta no probability.
@@ -1188,7 +1188,7 @@ class CellOptions(QuestionOptions):
         return other_fields
 
     def parse_grid(self) -> Grid:
-        """Return the grid that --grid, --edges or --values states.
+        """Return the cells that the user typed as --grid, --edges or --values.
 
         Raises:
             Misuse: none of them is given, or several are.

@@ -141,7 +141,7 @@ class Output:
     )
 
     def confidence_level(self) -> float:
-        """Return the confidence level of bands and intervals."""
+        """Return the confidence level of bands and intervals, as typed with ``--level``."""
         return parse_probability("level", self.level)
 
     def suppression_width(self, *, shows_counts: bool) -> float | None:
@@ -159,7 +159,7 @@ class Output:
         return parse_positive_number("suppress", self.suppress)
 
     def simulated_level(self) -> float:
-        """Return the confidence level. Refuses a level too high for the number of simulated noise draws."""
+        """Return the confidence level of ``--level``; refuse one too high for the number of simulated noise draws."""
         from ..inference.simulation import USUAL_DRAWS
 
         level = self.confidence_level()

@@ -159,7 +159,7 @@ class ScoresView(ResultView):
 
     @property
     def curve_name(self) -> str:
-        """The name of the selected curve in captions."""
+        """The name in captions of the curve that ``--show`` selects."""
         return "ROC curve" if self.show == "roc" else self.show.replace("-", " ")
 
     def make_curve_table(self, curve: Any, caption: str) -> ViewTable:
@@ -182,7 +182,7 @@ class ScoresView(ResultView):
         return self.plot_reading(self.compute_reading(curve))
 
     def plot_reading(self, reading: Any, like: Any = None) -> Axes:
-        """Return the axes of a plot of a metric.
+        """Draw a metric of the scores with the level and the population of the command line, and return the axes.
 
         Args:
             reading: The metric: a curve, or several by category.

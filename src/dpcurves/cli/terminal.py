@@ -301,7 +301,9 @@ def make_console(*, stderr: bool = False) -> Console:
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            """Stay quiet from now on, and raise the error."""
+            """Print nothing more after the reader of the output is gone (as with ``| head``), and raise the error
+            again.
+            """
             self.quiet = True
             raise sys.exception() or BrokenPipeError
 

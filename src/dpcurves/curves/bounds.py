@@ -200,7 +200,7 @@ class BoundsQuestion(TableQuestion):
 
     @property
     def query(self) -> CoverageQuery:
-        """The query for the first doubled interval that covers the share of the records."""
+        """The query for the smallest interval, of those that double in width, that covers the share of the records."""
         return build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
@@ -252,7 +252,8 @@ def build_coverage_query(
     spare_records: int = 0,
     name: str = "unit",
 ) -> CoverageQuery:
-    """Return the query for the first doubled interval that covers a share of the records.
+    """Return the query for the smallest of the intervals -unit to unit, doubled again and again, that covers a share of
+    the records.
 
     Args:
         column: The column, or the model whose scores are bounded.

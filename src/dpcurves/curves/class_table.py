@@ -698,7 +698,8 @@ def bound_last_cell(evidence: Evidence, probability: float) -> float:
     probability is too small to simulate.
 
     Args:
-        evidence: One row of released counts. After a search for a lattice, the last cell counts numbers off it.
+        evidence: One row of released counts. If a common spacing of the values was searched, the last cell counts the
+            numbers that are no multiple of it.
         probability: Largest probability with which the bound may be too small.
     """
     distribution = evidence.sums

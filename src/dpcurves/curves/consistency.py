@@ -233,12 +233,12 @@ class _Table(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Numbers per member: 1 for a summary, the cells for a histogram."""
+        """Count of released numbers per result: 1 for a summary, the number of cells for a histogram."""
         return len(self.keys) // len(self.members)
 
     @property
     def groups(self) -> list[tuple[Any, ...]]:
-        """The categories that identify each member, a tuple for each, in the order of the members."""
+        """The categories of each result of the table, one tuple per result, in the order of `members`."""
         keys = self.keys[:: self.slots]
         return list(keys) if self.grid is None else [key[:-1] for key in keys]
 

@@ -95,7 +95,7 @@ def infinite_note_thresholds(*columns: object) -> NoteThresholds:
 
 
 def note_thresholds_for_times(column: object, minimum: float = 0.5) -> NoteThresholds:
-    """Return thresholds for a column of times, which may exceed the grid because follow-up goes on.
+    """Return the share of times above the grid from which a note is written; many exceed it, as follow-up goes on.
 
     Args:
         column: Name of the column.
@@ -119,7 +119,7 @@ def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresho
 
 
 def note_thresholds_for_clipping(column: object) -> NoteThresholds:
-    """Return thresholds for a column of clipped values: a note needs 5 % of the records beyond one of the bounds.
+    """Return the share of clipped values from which a note is written: 5 % of the records beyond one of the bounds.
 
     Args:
         column: Name of the column.

@@ -620,7 +620,7 @@ class FewDraws(NamedTuple):
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws:
-    """Return the first `MOST_FEW_DRAWS` draws of the noise of all prefixes, from a fixed public seed; cached.
+    """Return the first simulated draws of the noise of all prefix counts, for quick intervals; cached.
 
     They equal the first draws of `_simulate_public_noise`.
 
@@ -835,7 +835,7 @@ class SearchedQuantiles:
         return self._find_cell_limits(p, lambda search: search.brackets[1])
 
     def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:
-        """Return edges that enclose the quantiles, simultaneously with probability `level`: ``(..., 2)``.
+        """Return edges of the grid that enclose the quantiles, simultaneously with probability `level`: ``(..., 2)``.
 
         See `PathQuantile`. They are as short as noise allows at the level of the search; at another level they end
         where its search needs a count that was never queried. The error probability is divided by the number of

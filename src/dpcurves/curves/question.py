@@ -471,7 +471,7 @@ class ScoredColumns(NamedTuple):
 
     @classmethod
     def from_json(cls, question: Mapping[str, Any]) -> ScoredColumns:
-        """Return the columns that `to_json` wrote.
+        """Return the names of the columns of scores and of labels that `to_json` wrote.
 
         Args:
             question: JSON values by field name; missing names become None.

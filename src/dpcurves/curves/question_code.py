@@ -190,7 +190,7 @@ class _Writer:
         return self._convert(getattr(owner, member.name), is_number=is_number)
 
     def _convert(self, value: Any, *, is_number: bool = False) -> str | _Code:
-        """Return a value as code.
+        """Return the Python expression that builds a value of a question, for code that repeats the question.
 
         Args:
             value: A field's value: an enumeration, grid, model, text, number, None, dataclass, or sequence of these.
@@ -257,7 +257,7 @@ class _Writer:
         return f"dp.{constant}" if constant else f"{self._find_name(type(member))}.{member.name}"
 
     def _name_part(self, name: str, code: str | _Code) -> str | _Code:
-        """Return code as a keyword argument.
+        """Return the code of a keyword argument, ``name=value``.
 
         Args:
             name: Name of the argument.

@@ -165,7 +165,8 @@ def choose_bound_fraction(setting: conversation.Setting, records: float) -> Frac
 
 
 def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction, records: float) -> int:
-    """Return the number of records that the noise of a bound may hide, for this budget fraction.
+    """Return how many records may lie outside of noisy bounds, so that noise of a few records does not double the
+    bounds.
 
     Args:
         setting: Privacy loss and adjacency of the question.

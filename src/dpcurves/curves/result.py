@@ -244,7 +244,8 @@ ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
 
 
 def name_ends(name: str, limits: Mapping[bool, Sequence[Any]]) -> dict[str, Any]:
-    """Return the ends of an interval under the names of columns of `ReleasedResult.key_columns`.
+    """Return the ends of an interval by the column that they have in a table of key numbers
+    (`ReleasedResult.key_columns`).
 
     Args:
         name: The column of the number.
@@ -754,7 +755,7 @@ class _ResultFormatter(Formatter):
     """Format templates whose fields are attributes of a result; ``!n`` writes a number as `format_number` does."""
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return the attribute of the result that a field names.
+        """Look up the attribute of the result that a field of the template names.
 
         Args:
             key: Name of the attribute.
@@ -774,7 +775,7 @@ class _ResultFormatter(Formatter):
         return format_number(value) if conversion == "n" else super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """Return the formatted value; NaN becomes "not known" in every format.
+        """Return the value of a field as text in the template's format; NaN becomes "not known" in every format.
 
         Args:
             value: Attribute of the result.
@@ -1283,7 +1284,7 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the result that `to_json` wrote.
+        """Return the result that `to_json` of this class wrote.
 
         Args:
             text: JSON text.

@@ -239,7 +239,7 @@ class Summary(IntervalResult):
 
     @property
     def value(self) -> float:
-        """Value of the requested statistic: see `statistic`."""
+        """The released value of the statistic that the question requests, such as the mean: see `statistic`."""
         return self.statistics[self.statistic]
 
     @property
@@ -617,7 +617,7 @@ class Tails:
 
 
 def tail_grid(below: TailPoints, above: TailPoints) -> Grid:
-    """Return the cells between the points of both tails, with values beyond counted apart.
+    """Return the grid whose edges are the points of both tails of a column, with values beyond them counted apart.
 
     Args:
         below: Points of the lower tail, in units of the column.
@@ -816,7 +816,7 @@ class CountQuestion(TableQuestion):
 
     @property
     def _axis(self) -> Axis:
-        """Axis of one cell, to which clipping moves every value of the column."""
+        """Axis of one cell that holds every value of the column, so that its count is the number of records."""
         return Axis(self.column, Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -829,7 +829,7 @@ class CountQuestion(TableQuestion):
 
     @property
     def _label(self) -> str:
-        """Name of the counted quantity."""
+        """Name of the counted quantity in captions: the column, or words for all records."""
         return OF_ALL_RECORDS if self.column == ALL_RECORDS else self.column
 
     def __str__(self) -> str:
@@ -944,8 +944,8 @@ class _BoundedQuestion(TableQuestion):
         notes: Sequence[str] = (),
         tails: Sequence[Tails] = (),
     ) -> Needs[Any]:
-        """Ask the rounds of the question along this axis, after releases that chose its bounds; return a summary, or
-        one by category.
+        """Ask for the statistic with values clipped to these bounds, after releases that chose them; return a summary,
+        or one by category.
 
         Args:
             axis: The column, with one cell between the bounds.

@@ -204,7 +204,7 @@ class View:
         return frozenset(self.columns) | (frozenset() if self.base is None else self.base._all_columns)
 
     def _expand_base(self, text: str | None) -> str:
-        """Return an expression of this view with the derived columns of its base written out; empty for None.
+        """Return an expression of this view with the derived columns of its base view written out; empty for None.
 
         Args:
             text: SQL text of an expression or a condition; None: no text.

@@ -276,7 +276,7 @@ class WeightedShares(PrefixShares):
 
     @property
     def required_squared_weights(self) -> SquaredWeights:
-        """The sums of squared weights, which are never missing."""
+        """The released sums of squared weights, from which intervals for the population are computed."""
         return cast("SquaredWeights", self.squared_weights)
 
     @cached_property
@@ -790,7 +790,7 @@ def ask_weighted_shares(
     note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS,
     describe_sums: Callable[[FloatArray], tuple[str, ...]] = lambda sums: (),
 ) -> Needs[Any]:
-    """Ask for shares of the weight along the cells of this axis of the column; by category if asked so.
+    """Ask for the shares of the total weight up to each edge of a column, or in each cell; by category if asked so.
 
     Args:
         question: The weights and the categories.

@@ -361,7 +361,7 @@ def parse_statistic(statistic: object) -> str:
 
 
 def _middle_and_half_width(bounds: Grid) -> tuple[float, float]:
-    """Return the middle of the bounds and half their distance.
+    """Return the middle of clipping bounds and half their distance, which center and scale the values.
 
     Args:
         bounds: Grid whose outer edges are the clipping bounds.
@@ -608,7 +608,7 @@ def ask_between(
     earlier: Sequence[Release] = (),
     notes: Sequence[str] = (),
 ) -> Needs[Any]:
-    """Ask for a sum or mean of values that are clipped to the one cell of this axis.
+    """Ask for a weighted sum or mean of a column, with its values clipped to bounds that are already chosen.
 
     Args:
         question: The weights, the statistic and the categories.

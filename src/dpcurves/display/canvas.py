@@ -790,7 +790,7 @@ def join_text_lines(ax: Axes, text: Any) -> str:
 
 
 def reserve_legend_room(ax: Axes, room: float) -> None:
-    """Leave the fraction `room` of the height free for the legend, above everything drawn so far.
+    """Leave free height for the legend, above everything drawn so far.
 
     Args:
         ax: Axes of the plot.

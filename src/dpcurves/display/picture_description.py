@@ -288,7 +288,7 @@ def _is_band(mark: PictureMark, lowest: float) -> bool:
 
 
 def _get_base(panel: PicturePanel, mark: PictureMark) -> Sequence[Any]:
-    """Return where bars begin, along the axis of their numbers.
+    """Return the numbers at which the bars of a panel begin: along x if the bars are horizontal, else along y.
 
     Args:
         panel: The panel; rows with names have horizontal bars.
@@ -795,7 +795,7 @@ def _is_filled(artist: Artist) -> bool:
 
 
 def _is_in_data(ax: Axes, artist: Artist) -> bool:
-    """Return whether both coordinates of an artist are numbers of the axes.
+    """Return whether an artist is placed by numbers of the axes, not by fractions of the figure or by pixels.
 
     Args:
         ax: Axes of the plot.

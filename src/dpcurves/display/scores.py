@@ -72,7 +72,7 @@ def _draw_rates(
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
-    """Set equal axes from 0 to 1 with these labels.
+    """Give a plot of two shares (as an ROC curve) equal axes from 0 to 1 with these titles.
 
     Args:
         picture: Plot to draw on.

@@ -385,37 +385,37 @@ def mean_half_width(ends: ArrayLike) -> float:
 
 
 def number_half_width(summary: curves.Summary, population: bool) -> float:
-    """Return half the width of the interval of the requested number at `LEVEL`.
+    """Return half the width of the interval of level 0.95 (`LEVEL`) of the statistic that a simulated summary requests.
 
     Args:
-        summary: The result.
+        summary: The result of one simulation of the question.
         population: Whether the interval is for the population, not for these records.
     """
     return mean_half_width(summary.interval(LEVEL, population=population))
 
 
 def area_half_width(scores: curves.Scores, population: bool) -> float:
-    """Return half the width of the interval of the area under the curve at `LEVEL`.
+    """Return half the width of the interval of level 0.95 (`LEVEL`) of the area under a simulated ROC curve.
 
     Args:
-        scores: The result.
+        scores: The result of one simulation of the question.
         population: Whether the interval is for the population, not for these records.
     """
     return mean_half_width(scores.interval(curves.Metric.AUC, LEVEL, population=population))
 
 
 def interval_half_width(curve: Any, population: bool) -> float:
-    """Return half the mean width of all intervals of the curve at `LEVEL`.
+    """Return half the mean width of the intervals of level 0.95 (`LEVEL`) of all numbers of a simulated result.
 
     Args:
-        curve: Result with `intervals`.
+        curve: Result of one simulation, with a method `intervals`.
         population: Whether the intervals are for the population, not for these records.
     """
     return mean_half_width(curve.intervals(LEVEL, population=population))
 
 
 def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatArray:
-    """Return the simultaneous intervals of a histogram at `LEVEL`, (cells, 2), in records.
+    """Return the simultaneous intervals of level 0.95 (`LEVEL`) of the counts of a histogram, (cells, 2), in records.
 
     Intervals of many cells are computed from tails of distributions (`forecasts.many_cells`), others are simulated.
 
@@ -429,10 +429,10 @@ def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatA
 
 
 def histogram_half_width(histogram: curves.Histogram, population: bool) -> float:
-    """Return half the mean width of the intervals of all cells at `LEVEL`.
+    """Return half the mean width of the intervals of level 0.95 (`LEVEL`) of all counts, in records.
 
     Args:
-        histogram: The result.
+        histogram: The result of one simulation of the question.
         population: Whether the intervals are for the population, not for these records.
     """
     return mean_half_width(histogram_intervals(histogram, population))
