@@ -160,7 +160,9 @@ def flatten_label(text: object) -> str:
 
 
 def _replace_unstorable(text: str) -> str:
-    """Return `text` with U+FFFD in place of characters that no page or font can hold, and of forced directions."""
+    """Return `text` with U+FFFD in place of characters that no page or font can hold, and of overrides of the writing
+    direction.
+    """
     if text.isascii() and text.isprintable():
         return text
     return "".join(

@@ -254,7 +254,7 @@ class GroupedScoresView:
         return load_field_object("group_curves")(curves, AT_ONCE[self.view.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
-        """Return the true and false positive rates and other rates of all categories at the threshold of
+        """Return the rates of all categories, such as the true and false positive rates, at the threshold of
         ``--threshold``.
 
         Args:

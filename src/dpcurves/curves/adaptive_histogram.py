@@ -522,7 +522,8 @@ def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray, label: 
     Args:
         pilot: Estimate from the pilot queries.
         grid: The chosen cells.
-        counts: Released counts by row and slot. The first and the last slot of a row hold the values beyond the cells.
+        counts: Released counts of the cells, by row. The first and the last count of a row are of values beyond the
+            cells.
         label: Label of the axis.
     """
     bounds = format_range(grid.lower, grid.upper, label)

@@ -284,7 +284,7 @@ def _find_occupied_intervals(prefixes: PrefixShares, bounds: IntArray) -> BoolAr
 
     Args:
         prefixes: The prefix counts of all rounds.
-        bounds: The first slot of each interval, the outermost ones included, and the slot after the last.
+        bounds: Index of the first cell of each interval, the outermost ones included, and one after the last cell.
     """
     edges = tuple(prefixes.grid.edges.tolist())
     occupied = PilotCounts(edges, prefixes.earlier_evidence).occupied_decades

@@ -73,7 +73,7 @@ from ..strategies import Bisection as Bisection
 from ..strategies import QuantilePartition as QuantilePartition
 from ..summaries import as_numbers, inverse_at, linear_value_at, step_value_at
 from .by_category import build_by_category, describe_hint, describe_question, format_axis_label, parse_hint
-from .prefixes import MOST_FEW_DRAWS, PrefixShares, Smoothing, Spans, build_all_edges_query, parse_edges
+from .prefixes import MOST_FEW_DRAWS, EdgeIntervals, PrefixShares, Smoothing, build_all_edges_query, parse_edges
 from .quantile_quantile import PERCENTS, QuantileQuantile, parse_shares
 from .question import (
     By,
@@ -181,7 +181,7 @@ class CdfHistogram(IntervalResult):
     ) -> FloatArray:
         """Return simultaneous intervals of the shares with confidence `level`: shape ``(bins, 2)``.
 
-        The noise of the unbiased estimate is simulated between the nearest measured edges, inside a bin and around it.
+        The noise of the unbiased estimate is simulated between the nearest counted edges, inside a bin and around it.
         The share of a bin lies between these two shares. This holds for these records; for the `population` from which
         they were sampled, noise and sampling are simulated together. That needs independent units of one record each.
 
@@ -208,7 +208,7 @@ class CdfHistogram(IntervalResult):
             level: Probability that all intervals are right.
             generator: Random numbers of the simulation; None: from a fixed public seed.
         """
-        unbiased = self._spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
+        unbiased = self._edge_intervals.sum_between_edges(self._pad_measured_shares(self.prefixes.unbiased_shares))
         errors = simultaneous_errors(self._simulate_noise(generator), level)
         limits = _pair_inner_and_outer_limits(unbiased - errors, unbiased + errors)
         # widened to contain the displayed share, which is shrunken and never negative
@@ -222,15 +222,15 @@ class CdfHistogram(IntervalResult):
             level: Probability that all intervals hold at once.
             generator: Random numbers of the simulation; None: a fixed public seed.
         """
-        spans = self._spans
+        intervals = self._edge_intervals
         total = self.total
         rng = sampling_generator(generator)
         shares = self._pad_measured_shares(self.prefixes.shares)
-        counts = total * spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
+        counts = total * intervals.sum_between_edges(self._pad_measured_shares(self.prefixes.unbiased_shares))
         scale, noises = estimate_scales(self._simulate_noise(generator))
         errors = (total * noise + self._simulate_sampling_errors(shares, len(noise), rng) for noise in noises)
         limits = simultaneous_mean_ends(
-            counts, (total * scale) ** 2, errors, total * spans.sum_spans(shares), total, level
+            counts, (total * scale) ** 2, errors, total * intervals.sum_between_edges(shares), total, level
         )
         return np.clip(_pair_inner_and_outer_limits(*limits) / total, 0.0, 1.0)
 
@@ -238,14 +238,14 @@ class CdfHistogram(IntervalResult):
         """Return simulated sampling errors of the counts inside and around each bin, (draws, 2 * bins).
 
         Args:
-            shares: Estimated shares below the measured edges, padded with 0 and 1.
+            shares: Estimated shares below the counted edges, padded with 0 and 1.
             draws: Number of draws.
             generator: Random numbers of the simulation.
         """
-        return self._spans.simulate_sampling_errors(shares, round(self.total), draws, generator)
+        return self._edge_intervals.simulate_sampling_errors(shares, round(self.total), draws, generator)
 
     @cached_property
-    def _spans(self) -> Spans:
+    def _edge_intervals(self) -> EdgeIntervals:
         """The intervals between counted edges just inside each bin, followed by those just around each bin, for
         interval limits.
         """
@@ -260,7 +260,7 @@ class CdfHistogram(IntervalResult):
         inner_end = np.searchsorted(edges, right, side="right")
         first = np.append(inner_start, outer[0])
         last = np.append(np.maximum(inner_start, inner_end), outer[1])
-        return Spans.from_edges(first, last, len(edges) + 2)
+        return EdgeIntervals.from_edges(first, last, len(edges) + 2)
 
     def _pad_measured_shares(self, shares: FloatArray) -> FloatArray:
         """Return the shares below the counted edges, with 0 before them (below all records) and 1 after them (above all
@@ -281,7 +281,7 @@ class CdfHistogram(IntervalResult):
             Blocks whose rows are draws; errors are in shares of the records.
         """
         padded = (np.pad(noise, ((0, 0), (1, 1))) for noise in self.prefixes.simulate_share_errors(generator))
-        return map(self._spans.sum_spans, padded)
+        return map(self._edge_intervals.sum_between_edges, padded)
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:

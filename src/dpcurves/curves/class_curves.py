@@ -755,7 +755,8 @@ class ScoreCalibration(ClassTableResult):
             """Return the counts of positives and of negatives of each group, each (..., groups).
 
             Args:
-                cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+                cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if
+                    counted apart.
             """
             groups = _sum_groups(self.table.drop_outside(cells), self.starts)
             return groups[..., 1, :], groups[..., 0, :]

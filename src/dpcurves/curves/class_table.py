@@ -222,7 +222,7 @@ class ClassTable(SimulationCache):
         """Return numbers of the cells without those for scores outside the grid, if any: (..., slots) to (..., cells).
 
         Args:
-            cells: Numbers by slot, on the last axis.
+            cells: Numbers along the last axis: in each cell, and outside the grid if counted apart.
         """
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
@@ -230,7 +230,7 @@ class ClassTable(SimulationCache):
         """Return the cells of the grid and the columns as JSON values, which `from_evidence` reads.
 
         Returns:
-            JSON values by field name; ``lattice`` only if a lattice was found.
+            JSON values by field name; ``lattice`` only if a common step of the scores was found.
         """
         lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
         return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **self.columns.to_json(), **lattice}
@@ -384,7 +384,8 @@ class MetricEstimator(ABC):
 
         Args:
             table: Table with the cells of the scores and the released counts, which may decide groups.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The metric of each table in `cells`, (...).
@@ -395,7 +396,8 @@ class MetricEstimator(ABC):
 
         Args:
             table: The released counts.
-            errors: Simulated errors of the counts, (draws, 2, slots): noise and, for the population, sampling.
+            errors: Simulated errors of the counts of both classes, (draws, 2, slots), in each cell, and outside the
+                grid if counted apart: noise and, for the population, sampling.
             settings: Confidence level, and whether the interval is for the population.
         """
         return table.counts.interval(lambda cells: self.compute(table, cells), errors, settings.level)
@@ -443,7 +445,8 @@ class AreaUnderCurve(MetricEstimator):
 
         Args:
             table: Not used.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The area of each table in `cells`, (...), in [0, 1].
@@ -498,7 +501,8 @@ class AveragePrecision(MetricEstimator):
 
         Args:
             table: Not used.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The average precision of each table in `cells`, (...), in [0, 1].
@@ -533,7 +537,8 @@ class KolmogorovSmirnov(MetricEstimator):
 
         Args:
             table: Not used.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The statistic of each table in `cells`, (...), in [0, 1].
@@ -546,7 +551,8 @@ class KolmogorovSmirnov(MetricEstimator):
 
         Args:
             table: Released counts of both classes.
-            errors: Simulated errors of the counts, (draws, 2, slots).
+            errors: Simulated errors of the counts of both classes, (draws, 2, slots), in each cell, and outside the
+                grid if counted apart.
             settings: Level and scope of the interval.
         """
         if table.grid.slots == 1:
@@ -568,7 +574,8 @@ class BrierScore(MetricEstimator):
 
         Args:
             table: Table with the cells of the scores; its counts are not read.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The score of each table in `cells`, (...), in [0, 1].
@@ -586,7 +593,8 @@ class ExpectedCalibrationError(MetricEstimator):
 
         Args:
             table: Table whose released counts decide the groups.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The error of each table in `cells`, (...), in [0, 1].
@@ -598,7 +606,8 @@ class ExpectedCalibrationError(MetricEstimator):
 
         Args:
             table: Released counts of both classes.
-            errors: Simulated errors of the counts, (draws, 2, slots).
+            errors: Simulated errors of the counts of both classes, (draws, 2, slots), in each cell, and outside the
+                grid if counted apart.
             settings: Level and scope of the interval.
         """
         counts = table.counts.likely_counts
@@ -611,7 +620,8 @@ class ExpectedCalibrationError(MetricEstimator):
 
         Args:
             table: Table whose released counts decide the groups.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
         """
         return two_classes.calibration_gaps(
             table.drop_outside(cells), table.middles, group_cells_evenly(table, CALIBRATION_GROUPS)
@@ -630,7 +640,8 @@ class LogLoss(MetricEstimator):
 
         Args:
             table: Table with the cells of the scores; its counts are not read.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The loss of each table in `cells`, (...), in nats.
@@ -940,7 +951,7 @@ def _count_used_records(table: ClassTable, metric: Metric, cells: FloatArray) ->
     Args:
         table: Released counts of both classes.
         metric: The metric.
-        cells: Counts of the cells, (..., 2, slots).
+        cells: Counts of both classes, (..., 2, slots): in each cell, and outside the grid if counted apart.
     """
     used_cells = table.drop_outside(cells) if metric.value.needs_probabilities else cells
     return np.asarray(used_cells.sum(axis=-1))

@@ -113,16 +113,16 @@ class DriftCells(NamedTuple):
     groups: IntArray
 
     @classmethod
-    def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
+    def from_positions(cls, positions: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
         """Return counts of two samples in cells at positions, with ten groups of about equal count in the reference.
 
         Args:
-            places: Positions of the cells, (cells,), in units of the column.
+            positions: Positions of the cells, (cells,), in units of the column.
             first: First sample, the reference.
             second: Second sample.
         """
         # bins, the usual number of a population stability index
-        return cls(first, second, np.diff(places), even_groups(first.likely, 10))
+        return cls(first, second, np.diff(positions), even_groups(first.likely, 10))
 
     @classmethod
     def from_categories(cls, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
@@ -478,7 +478,7 @@ def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generat
     middles = middles_of(reference.prefixes.grid if isinstance(reference, CDF) else reference.grid)
     first, second, bounds = simulate_samples(reference, window, generator)
     positions = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
-    return DriftCells.from_places(positions, first, second)
+    return DriftCells.from_positions(positions, first, second)
 
 
 class _MissingCounts(NamedTuple):

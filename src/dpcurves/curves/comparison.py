@@ -323,7 +323,7 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
 
     Args:
         prefixes: Released counts along a grid.
-        bounds: Edges between which counts are summed, as numbers of slots below them; the last round counted at each.
+        bounds: Edges between which counts are summed, as numbers of cells below them; the last round counted at each.
         noise: Simulated noise of its prefix sums at all bounds of its distribution, shape (draws, bounds of the
             distribution).
     """
@@ -337,7 +337,7 @@ def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray
 
     Args:
         prefixes: Released counts along a grid.
-        bounds: Edges between which counts are summed, as numbers of slots below them; the last round counted at each.
+        bounds: Edges between which counts are summed, as numbers of cells below them; the last round counted at each.
     """
     prefix_counts = prefixes.unbiased_prefix_counts[bounds]
     monotone = np.clip(isotonic_projection(prefix_counts), 0.0, max(prefix_counts[-1], 0.0))

@@ -397,7 +397,7 @@ class PrefixShares:
 
     @property
     def measured_prefix_counts(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Indices of the measured edges, and the unbiased number of records below each.
+        """Indices of the counted edges, and the unbiased number of records below each.
 
         Arrays of one length, in the order of the edges.
         """
@@ -405,7 +405,7 @@ class PrefixShares:
         return measured, self.unbiased_shares[measured] * self.total
 
     def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured).
+        """Yield blocks of simulated noise of `unbiased_shares` at the counted edges, (draws, counted edges).
 
         Args:
             generator: Random numbers of the simulation; None: a fixed public seed.
@@ -432,7 +432,7 @@ class PrefixShares:
             draws: Largest number of draws.
 
         Returns:
-            Errors, (draws, measured).
+            Errors, (draws, counted edges).
         """
         noise = self._few_draws.noise[:draws]
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
@@ -505,7 +505,7 @@ class PrefixShares:
         return None
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        """Return blocks of simulated noise of the counts below the measured edges, (draws, measured); without a
+        """Return blocks of simulated noise of the counts below the counted edges, (draws, counted edges); without a
         generator, always the same.
 
         Args:
@@ -517,7 +517,7 @@ class PrefixShares:
         return _simulate_noise(distribution, total, require_generator(generator))
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return what a simulation of sampling needs: estimated shares at the measured edges, number of records,
+        """Return what a simulation of sampling needs: estimated shares at the counted edges, number of records,
         generator.
 
         Args:
@@ -736,7 +736,7 @@ class Smoothing:
 
         Args:
             prefixes: Counts that are smoothed.
-            ends: Increasing bounds of the measured intervals, in slots.
+            ends: Increasing bounds of the counted intervals, as numbers of cells below them.
 
         Returns:
             Increasing indices, all of `ends` if `edges` is None.
@@ -747,12 +747,12 @@ class Smoothing:
         return np.unique(np.append(np.searchsorted(ends, slots[slots > 0]), len(ends) - 1))
 
 
-class Spans(NamedTuple):
-    """Spans between counted edges, with an edge below all records and an edge above them.
+class EdgeIntervals(NamedTuple):
+    """Intervals between counted edges, with an edge below all records and an edge above them.
 
     Attributes:
-        edges: Indices of the edges at which a span ends, increasing, from the first to the last of all edges.
-        first, last: Begin and end of each span, as indices into `edges`.
+        edges: Indices of the edges at which an interval ends, increasing, from the first to the last of all edges.
+        first, last: Begin and end of each interval, as indices into `edges`.
     """
 
     edges: NDArray[np.int64]
@@ -760,25 +760,25 @@ class Spans(NamedTuple):
     last: NDArray[np.int64]
 
     @classmethod
-    def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> Spans:
-        """Return the intervals (spans) from each edge in `first` to the edge in `last`.
+    def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> EdgeIntervals:
+        """Return the intervals from each edge in `first` to the edge in `last`.
 
         Args:
-            first: Index of the edge at which each span begins.
-            last: Index of the edge at which each span ends.
+            first: Index of the edge at which each interval begins.
+            last: Index of the edge at which each interval ends.
             edges: Number of all edges.
         """
         edge_indices = np.unique(np.concatenate([first, last, [0, edges - 1]]))
         return cls(edge_indices, np.searchsorted(edge_indices, first), np.searchsorted(edge_indices, last))
 
-    def sum_spans(self, below: FloatArray) -> FloatArray:
-        """Return the amount in each interval (span), (..., spans), from the cumulative amounts below each edge.
+    def sum_between_edges(self, below: FloatArray) -> FloatArray:
+        """Return the amount in each interval, (..., intervals), from the cumulative amounts below each edge.
 
         Args:
             below: Amounts below each edge, on the last axis.
 
-        >>> spans = Spans.from_edges(np.array([0, 1]), np.array([1, 3]), 4)
-        >>> spans.sum_spans(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
+        >>> intervals = EdgeIntervals.from_edges(np.array([0, 1]), np.array([1, 3]), 4)
+        >>> intervals.sum_between_edges(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
         [0.2, 0.8]
         """
         return self._subtract_ends(below[..., self.edges])
@@ -786,7 +786,7 @@ class Spans(NamedTuple):
     def simulate_sampling_errors(
         self, below: FloatArray, units: int, draws: int, chance: np.random.Generator
     ) -> FloatArray:
-        """Return simulated sampling errors of the number of units in each interval (span), (draws, spans).
+        """Return simulated sampling errors of the number of units in each interval, (draws, intervals).
 
         Args:
             below: The shares of the population below each edge.
@@ -799,7 +799,7 @@ class Spans(NamedTuple):
         return self._subtract_ends(np.pad(np.cumsum(errors, axis=1), ((0, 0), (1, 0))))
 
     def _subtract_ends(self, below: FloatArray) -> FloatArray:
-        """Return the amount in each interval (span), (..., spans), from the cumulative amounts below its ends.
+        """Return the amount in each interval, (..., intervals), from the cumulative amounts below its ends.
 
         Args:
             below: Amounts below each of `edges`, on the last axis.
@@ -892,7 +892,7 @@ class SearchedQuantiles:
 
         Args:
             p: Levels of the quantiles, (...).
-            bracket: Function from the search of one quantile to the range of its slots.
+            bracket: Function from the search of one quantile to the range of cells that may hold the quantile.
             level: Confidence level of the search.
 
         Returns:

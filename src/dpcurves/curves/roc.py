@@ -84,7 +84,7 @@ from .result import (
 
 @dataclass(frozen=True, eq=False)
 class CountsAbove:
-    """Counts above each measured threshold: the other thresholds lie inside merged cells.
+    """Counts above each counted threshold: the other thresholds lie inside merged cells.
 
     Attributes:
         evidence: Counts of two rows: negatives, positives.
@@ -103,11 +103,11 @@ class CountsAbove:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Unbiased counts of negatives and positives above each measured threshold, of shape ``(2, measured)``."""
+        """Unbiased counts of negatives and positives above each counted threshold, of shape ``(2, thresholds)``."""
         return cumulate_from_top(self.evidence.unbiased_cells)[:, self.cells_above]
 
     def simulate_noise(self, generator: np.random.Generator | None) -> FloatArray:
-        """Return simulated noise of `counts`: ``(draws, 2, measured)``.
+        """Return simulated noise of `counts`: ``(draws, 2, thresholds)``.
 
         Args:
             generator: Random numbers; None: a fixed public seed.
@@ -436,8 +436,9 @@ class ROC(ClassTableResult):
         )  # fmt: skip
 
     def _question(self) -> dict[str, Any]:
-        """Return the JSON fields that restore the curve with `_from_json`: grid, title, positive label, and first
-        finer cells."""
+        """Return the JSON fields that restore the curve with `_from_json`: grid, title, positive label, and, if finer
+        cells were counted, where they begin.
+        """
         finer = {} if self.finer_counts is None else {"within": list(self.finer_counts.starts)}
         return {**self.table.question_to_json(), "title": self.title, "positive": self.positive, **finer}
 

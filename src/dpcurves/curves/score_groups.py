@@ -188,7 +188,7 @@ class ScoreGroups(ABC):
         """Return numbers of the cells without those for scores outside the grid, if any: (..., slots) to (..., cells).
 
         Args:
-            cells: Numbers by slot, on the last axis.
+            cells: Numbers along the last axis: in each cell, and outside the grid if counted apart.
         """
         return cells if self.cells.outside is Outside.CLIPPED else cells[..., 1:-1]
 

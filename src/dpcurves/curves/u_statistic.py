@@ -484,7 +484,7 @@ class _MeasuredCells:
 
     @property
     def span(self) -> float:
-        """Largest possible value of the last interval minus smallest of the first, in units of the column."""
+        """Width of the range of the values: the largest possible value minus the smallest, in units of the column."""
         low, high = cell_endpoints(self.edges)
         return float(high[-1] - low[0])
 
@@ -631,7 +631,8 @@ class _MeasuredCells:
         return float(np.concatenate(moved).mean()) - about
 
     def add_moved_values(self, estimated: UStatistic, slope: float) -> UStatistic:
-        """Return the statistic with a bound on how far values off the lattice can change it; unchanged without one.
+        """Widen the error bound of a statistic by the values that are no multiples of the step; return it unchanged if
+        there is no step.
 
         Values were taken to be lattice points. A value off the lattice lies less than one cell above the last point in
         its interval, and the release bounds the number of these values.

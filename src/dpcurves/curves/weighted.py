@@ -89,7 +89,7 @@ class SquaredWeights:
         weights: The column of weights and its cap.
         evidence: The release: in each row the sum of squares of each group, followed by what the squares of its records
             lack to the squared cap.
-        starts: The first slot of each group.
+        starts: Index of the first cell of each group.
     """
 
     weights: Weights
@@ -125,7 +125,7 @@ class SquaredWeights:
         """Return the ratios that scale sampling errors of sums of weights.
 
         Args:
-            slots: Sums of weights in each slot, divided by the cap, (slots,).
+            slots: Sums of weights in each cell, and outside the grid if counted apart, divided by the cap, (slots,).
         """
         return estimate_weight_ratios(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
@@ -321,7 +321,7 @@ class WeightedShares(PrefixShares):
 
     @property
     def squares_below_measured_edges(self) -> FloatArray:
-        """Sums of squared weights, in relative units: 0, then below each measured edge, then of all records."""
+        """Sums of squared weights, in relative units: 0, then below each counted edge, then of all records."""
         apart = int(self.grid.outside is Outside.APART)
         cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
         below = np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
@@ -390,8 +390,8 @@ class WeightedShares(PrefixShares):
         return np.asarray(np.where((p > 0) & (p < 1), np.maximum(variance, 1e-3), 1.0))
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        """Return blocks of simulated noise of the weight below the measured edges, in effective records, (draws,
-        measured).
+        """Return blocks of simulated noise of the weight below the counted edges, in effective records, (draws,
+        counted edges).
 
         Args:
             generator: Random numbers of the simulation; None: the same numbered draws each time.
@@ -509,18 +509,19 @@ class WeightedHistogram(CdfHistogram):
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
         """Return simulated sampling errors of the effective records inside and around each bin, (draws, 2 * bins).
 
-        Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in a
-        span, the excess ``sum w (1[in] - p)`` has the relative variance ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
+        Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in an
+        interval, the excess ``sum w (1[in] - p)`` has the relative variance
+        ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
 
         Args:
-            shares: Shares of the weight below the measured edges.
+            shares: Shares of the weight below the counted edges.
             draws: Number of draws.
             generator: Random numbers of the simulation.
         """
         errors = super()._simulate_sampling_errors(shares, draws, generator)
-        p = np.clip(self._spans.sum_spans(shares), 1e-9, 1 - 1e-9)
+        p = np.clip(self._edge_intervals.sum_between_edges(shares), 1e-9, 1 - 1e-9)
         below = self.prefixes.squares_below_measured_edges
-        q = np.clip(self._spans.sum_spans(below) / below[-1], 0.0, 1.0)
+        q = np.clip(self._edge_intervals.sum_between_edges(below) / below[-1], 0.0, 1.0)
         return np.asarray(errors * np.sqrt(((1 - p) ** 2 * q + p**2 * (1 - q)) / (p * (1 - p))))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
