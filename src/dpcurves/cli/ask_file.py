@@ -97,7 +97,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     files written.
 
     Args:
-        part: Makes a context in which one output is written; its error does not prevent the others.
+        part: Function that makes a context in which one output is written; its error does not prevent the others.
         question: The question, for its text.
         curve: The result.
         view: How the result is printed and drawn.

@@ -86,7 +86,7 @@ def notes_on_outside(
 
 
 def infinite_note_thresholds(*columns: object) -> NoteThresholds:
-    """Return thresholds that suppress all notes on these columns, whose values outside their cells are not mistakes.
+    """Return infinite note thresholds for these columns, so that no note reports values outside of their cells.
 
     Args:
         columns: Names of columns, or models that are printed as their name.

@@ -218,7 +218,8 @@ class BoundedFprEstimator(MetricEstimator):
 
 
 def _is_open(table: ClassTable) -> FloatArray:
-    """Return a mask of the cells whose scores have an unknown order: 1 for these, 0 for cells of one declared value.
+    """Return a mask of the cells in which the order of scores is unknown: 1 for these, 0 for cells of one declared
+    value.
 
     Even if most scores are multiples of a step (`ClassTable.lattice_counts`), a few may not be, so that every cell is
     open.

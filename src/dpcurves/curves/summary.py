@@ -732,8 +732,8 @@ def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> 
 
 
 def _to_unit_moments(parts: list[Any]) -> Moments:
-    """Return the released counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not
-    released is NaN, squares are None.
+    """Return released counts, sums and sums of squares as moments of the values scaled to between -1 and 1; a sum that
+    was not released is NaN, squares are None.
 
     Args:
         parts: Counts; then sums and squares, in integer steps, if they were released.

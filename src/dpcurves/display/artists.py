@@ -221,7 +221,7 @@ def measure_in(text: Text, renderer: RendererBase | None = None) -> Callable[[st
     """
 
     def measure(line: str) -> float:
-        """Return the width in pixels of one line of text in the font of `text`.
+        """Return the width in pixels of one line of text, in the font of the text artist whose width is asked for.
 
         Args:
             line: The line of text.
