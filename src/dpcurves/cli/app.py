@@ -197,7 +197,11 @@ class Commands(click.Group):
                     formatter.write_dl(rows)
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return click's ``--help`` option, which here prints the help as plain text."""
+        """Return click's ``--help`` option, which here prints the help as plain text.
+
+        Args:
+            ctx: Context of click.
+        """
         return _help_option(super().get_help_option(ctx))
 
     def main(  # type: ignore[override]
@@ -258,7 +262,11 @@ class OneCommand(click.Command):
     """Command that refuses a repeated option. Click would silently use its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return click's ``--help`` option, which here prints the help as plain text."""
+        """Return click's ``--help`` option, which here prints the help as plain text.
+
+        Args:
+            ctx: Context of click.
+        """
         return _help_option(super().get_help_option(ctx))
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:

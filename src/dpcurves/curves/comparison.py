@@ -92,8 +92,11 @@ def wasserstein_distance(a: Distributed, b: Distributed) -> float:
     """Return the area between two distribution functions: the mean distance that records must move, in units of the
     column.
 
-    Its order is 1 (Vaserstein 1969); for two samples it equals SciPy's. Arguments, guarantees and errors as for
-    `ks_distance`.
+    Its order is 1 (Vaserstein 1969); for two samples it equals SciPy's. Guarantees and errors as for `ks_distance`.
+
+    Args:
+        a: A `CDF`, or values of shape ``(n,)``, in which NaN is missing.
+        b: Another `CDF`, or other values.
 
     Returns:
         The non-negative distance, in the column's unit.
@@ -111,7 +114,11 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
     """Return the root of twice the integral of the squared difference of two distribution functions (Székely, Rizzo
     2013).
 
-    For two samples it equals SciPy's. Arguments, guarantees and errors as for `ks_distance`.
+    For two samples it equals SciPy's. Guarantees and errors as for `ks_distance`.
+
+    Args:
+        a: A `CDF`, or values of shape ``(n,)``, in which NaN is missing.
+        b: Another `CDF`, or other values.
 
     Returns:
         The non-negative distance, in the root of the column's unit.

@@ -543,8 +543,11 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
 def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
     """Return Kendall's tau-b: concordant minus discordant pairs, over the root of untied pairs by rows times columns.
 
-    If each cell holds one value it equals ``scipy.stats.kendalltau``. If all pairs are tied in a column it is 0.
-    Arguments and errors as for `kendall_tau_a`.
+    If each cell holds one value it equals ``scipy.stats.kendalltau``. If all pairs are tied in a column it is 0. Errors
+    as for `kendall_tau_a`.
+
+    Args:
+        table: Counts of pairs of categories, or of cells of a plane that were counted one by one.
 
     Returns:
         The coefficient, between -1 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.

@@ -129,12 +129,20 @@ def note_thresholds_for_clipping(column: object) -> NoteThresholds:
 
 
 def separate_outside_axis(axis: Axis) -> Axis:
-    """Return the column with a grid whose values outside are counted in two separate cells, below and above."""
+    """Return the column with a grid whose values outside are counted in two separate cells, below and above.
+
+    Args:
+        axis: A column with its grid.
+    """
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 
 def separate_outside(grid: Grid) -> Grid:
-    """Return the grid with values outside counted in two separate cells, below and above, in place of clipping."""
+    """Return the grid with values outside counted in two separate cells, below and above, in place of clipping.
+
+    Args:
+        grid: Cells of a column.
+    """
     return grid.with_outside(Outside.APART)
 
 

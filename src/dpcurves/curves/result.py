@@ -1297,7 +1297,11 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def matches_document(cls, document: Mapping[str, Any]) -> bool:
-        """Return True if a JSON document was written by this class; several classes may share a kind of document."""
+        """Return True if a JSON document was written by this class; several classes may share a kind of document.
+
+        Args:
+            document: Parsed JSON document of this class's kind.
+        """
         return not cls.DISTINGUISHING_FACT or cls.DISTINGUISHING_FACT in document["evidence"]["question"]
 
     def evidence_to_json(self) -> dict[str, Any]:
@@ -1469,7 +1473,12 @@ class ReleasedResult(Result, ABC):
 
     @abstractmethod
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
-        """Draw the result with the bands or intervals `shades`; return the axes."""
+        """Draw the result with its bands or intervals; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
 
 
 OUR_WORDS = frozenset(
