@@ -872,24 +872,23 @@ class Session:
             Exception: an error after the charge has a note with the request, possibly a generated one; the same
                 question under it is answered at no further loss.
         """
-        from .ledger.verification import attach_receipt  # a plan needs no database
+        from .ledger.verification import Receipt, attach_receipt  # a plan needs no database
 
         loss = require_askable(question, loss).as_single_release()
         is_generated = request is None
         if request is None:
             request = secrets.token_hex(16)
             self._generated_requests.add(request)
-        plans = self.plan(question, loss, rows_per_unit=rows_per_unit)
         adjacency = self._question_adjacency(rows_per_unit)
-        self.check_plans(plans)
+        self.check_plans(plan_question(question, loss, adjacency, self._trust))
         # Records may differ between versions: their answers must not be mixed under one request.
         binding = hash_request(question, loss, adjacency, self._dataset, self._source or "")
         grant, balance, is_new = self._ledger.charge_and_read_balance(
             self._dataset, loss, purpose=str(question), request=request, binding=binding,
             units=self._public_units, is_generated=is_generated,
         )  # fmt: skip
-        with attach_receipt(request):
-            curve = self._label_source(self._run_question(question, grant, adjacency, may_be_answered=not is_new))
+        with attach_receipt(Receipt(request)):
+            curve = self._run_question(question, grant, adjacency, may_be_answered=not is_new)
             warn_about_notes(curve)
             if isinstance(curve, Result) and balance.remaining.exact > 0:  # for its HTML summary
                 remaining_text = f"{balance.remaining} of {balance.account.limit} remained after this"
@@ -920,13 +919,12 @@ class Session:
             UnsupportedQuery, BudgetExceeded, ValueError, TypeError: as in `ask`; nothing was charged.
         """
         loss = require_askable(question, loss).as_single_release()
-        self.check_plans(self.plan(question, loss))
         adjacency = self._question_adjacency(None)
+        self.check_plans(plan_question(question, loss, adjacency, self._trust))
         binding = hash_request(question, loss, adjacency, self._dataset, about)
-        condition = {} if only_if is None else {"only_if": only_if}
         return self._ledger.charge_for(
             member, self._dataset, loss, purpose=str(question), binding=binding, units=self._public_units,
-            **condition,
+            only_if=only_if,
         )  # fmt: skip
 
     def answer_grant(self, question: Question[Curve], grant: Grant) -> Curve:
@@ -940,16 +938,7 @@ class Session:
         Raises:
             ValueError: the grant is not from this ledger.
         """
-        return self._label_source(self._run_question(question, grant, self._question_adjacency(None)))
-
-    def _label_source(self, curve: Curve) -> Curve:
-        """Return the curve with the name and version of the data, if the session has one.
-
-        Args:
-            curve: The curve.
-        """
-        with_source: Callable[[str], Curve] | None = getattr(curve, "with_source", None)
-        return curve if self._source is None or with_source is None else with_source(self._source)
+        return self._run_question(question, grant, self._question_adjacency(None))
 
     @property
     def _public_units(self) -> int | None:
@@ -966,7 +955,8 @@ class Session:
     ) -> Curve:
         """Return the curve of a charged question; each part of the grant is answered from the ledger if it was
         answered before. `may_be_answered` is False for a grant that was made just now, whose answers are not looked
-        for: if another process answers the request meanwhile, its stored answer still is the one that is shown.
+        for: if another process answers the request meanwhile, its stored answer still is the one that is shown. The
+        curve has the name and version of the data, if the session has one.
 
         Args:
             question: The question, which is charged already.
@@ -1013,7 +1003,8 @@ class Session:
         curve: Curve = ask_with_contribution_bound(
             question, adjacency, self._trust, QuestionBudget(grant), find_reply, store_bound=store_bound
         )
-        return curve
+        with_source: Callable[[str], Curve] | None = getattr(curve, "with_source", None)
+        return curve if self._source is None or with_source is None else with_source(self._source)
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment, counted: CountedTable) -> Release:
         """Return the release of a plan, run on the records by the trust model. The question was charged before; the

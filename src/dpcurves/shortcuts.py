@@ -620,8 +620,8 @@ def cdf(
     """
     (label,) = column = make_table(label, values)
     table, weights = add_weights(column, weight, weight_cap)
-    question: Question[Any] = curves.AutoRangeCdfQuestion(label)
     cells = resolve_grid(grid)
+    question: Question[Any]
     if weights:
         refuse_hint(hint)
         question = (
@@ -633,6 +633,8 @@ def cdf(
         question = curves.CdfQuestion(label, cells, hint=hint)
     elif hint is not None:
         raise InvalidArgument("hint", NO_HINT)
+    else:
+        question = curves.AutoRangeCdfQuestion(label)
     curve: CDF = ask_once(question, table, **paid)
     return curve
 
@@ -687,8 +689,8 @@ def quantiles(
     levels = parse_shares("probabilities", probabilities)
     (label,) = column = make_table(label, values)
     table, weights = add_weights(column, weight, weight_cap)
-    question: Question[Quantiles] = curves.AutoRangeQuantilesQuestion(label, levels)
     cells = resolve_grid(grid)
+    question: Question[Quantiles]
     if weights:
         refuse_hint(hint)
         question = (
@@ -700,6 +702,8 @@ def quantiles(
         question = curves.QuantilesQuestion(label, cells, levels, hint=hint)
     elif hint is not None:
         raise InvalidArgument("hint", NO_HINT)
+    else:
+        question = curves.AutoRangeQuantilesQuestion(label, levels)
     return ask_once(question, table, **paid)
 
 

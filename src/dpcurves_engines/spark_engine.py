@@ -65,7 +65,9 @@ def connect(url: str) -> Any:
     if host not in ("localhost", "[::1]") and not host.startswith("127.") and ";use_ssl=true" not in url.lower():
         raise InvalidArgument("data", "TLS is required except on loopback: write sc://host:port/;use_ssl=true")
     session_type, builder_type = _import_client()
-    builder = hide_failure(lambda: builder_type(url, _channel_options()), UNREACHED)
+    # milliseconds: Spark closes connections with more than one keepalive in five minutes
+    options = [("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000)]
+    builder = hide_failure(lambda: builder_type(url, options), UNREACHED)
     if not hide_failure(lambda: _is_reached(builder), UNREACHED):
         raise InvalidArgument("data", UNANSWERED)
     session = hide_failure(session_type.builder.channelBuilder(builder).create, UNREACHED)
@@ -94,12 +96,6 @@ def _import_client() -> tuple[Any, Any]:
     if SparkSession is None:
         raise MissingPackage("data", "Spark at a URL needs an extra: pip install 'dpcurves[spark]'")
     return SparkSession, DefaultChannelBuilder
-
-
-def _channel_options() -> list[tuple[str, int]]:
-    """Return the gRPC options that keep a silent connection alive."""
-    # milliseconds: Spark closes connections with more than one keepalive in five minutes
-    return [("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000)]
 
 
 def _is_reached(builder: Any) -> bool:

@@ -315,7 +315,7 @@ class PairwiseScorerQuestion(TableQuestion):
             setting: Without effect: the budget fractions are fixed.
         """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
-        fold = self._make_fold_axis()
+        fold = Axis(self._make_folds(), Grid(0, self.folds, cells=self.folds))
         queries = [
             (SumQuery((classes, fold, axis), HALF_WIDTH_STEPS), budget_fraction)
             for axis, budget_fraction in self._allocate_budget()
@@ -424,10 +424,6 @@ class PairwiseScorerQuestion(TableQuestion):
         if self.split_by is None:
             return Folds(columns, columns, self.folds)
         return Folds(tuple(dict.fromkeys((*columns, self.split_by))), (self.split_by,), self.folds)
-
-    def _make_fold_axis(self) -> Axis:
-        """Return the axis of folds, with one cell per fold."""
-        return Axis(self._make_folds(), Grid(0, self.folds, cells=self.folds))
 
     def __str__(self) -> str:
         return f"pairwise scorer of {self.label} by {', '.join(feature.column for feature in self.features)}"

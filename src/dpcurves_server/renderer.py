@@ -131,11 +131,6 @@ def collect_comparison_inputs(release: Answer) -> DrawingInputs:
     return {"draw": BESIDE, "question": dict(release.asked_question.question), "curve": release.json}
 
 
-def _release_label(release: Answer) -> str:
-    """Return the question and the loss of a release in one line."""
-    return f"{release.asked_question.purpose}, {release.asked_question.loss}"
-
-
 def find_drawn_type(form: str, language: str) -> str:
     """Return the media type of a file that is drawn on request; empty for a file that is stored.
 
@@ -154,7 +149,9 @@ def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = E
         form: ``svg``, ``png``, ``pdf``, ``xlsx`` or ``html``.
         language: The language of their texts.
     """
-    curves = [[_release_label(release), release.json] for release in releases]
+    curves = [
+        [f"{release.asked_question.purpose}, {release.asked_question.loss}", release.json] for release in releases
+    ]
     return {"draw": FILE, "form": form, "language": language, "curves": curves}
 
 

@@ -56,7 +56,7 @@ from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Un
 from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import Records, tabulate
-from dpcurves.strategies import choose_adaptive, choose_one_round
+from dpcurves.strategies import ADAPTIVELY, AT_ONCE, choose_strategy
 from dpcurves.strategies.choice import count_intervals
 from dpcurves.strategies.ranks import (
     SUMS_FRACTION,
@@ -260,7 +260,7 @@ class SecureSum:
         if isinstance(workload, ScoreGroupWorkload):
             return groups_from_pilot_query(workload, setting)  # type: ignore[return-value]
         adaptive = isinstance(workload, AutomaticRangeWorkload | CellWorkload | PrefixWorkload | TableWorkload)
-        return (choose_adaptive if adaptive else choose_one_round)(workload, setting)
+        return choose_strategy(ADAPTIVELY if adaptive else AT_ONCE, workload, setting)
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of a query over all sites, whose sums and shares of the noise are added by secure

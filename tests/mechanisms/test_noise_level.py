@@ -10,7 +10,7 @@ from tiny_tables import ADJACENCIES, counts, data_sets, neighbours, squares, sum
 
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.distributions import Family, Noise
-from dpcurves.mechanisms.linear import calibrate_noise, regular_tiling_distribution
+from dpcurves.mechanisms.linear import calibrate_noise, plan_sums
 from dpcurves.mechanisms.tree_strategy import TreeShape, find_best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 
@@ -44,7 +44,7 @@ def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: A
     query = counts(rows, cells)
     for shape in SHAPES[cells]:
         pure, concentrated = (
-            regular_tiling_distribution(query, shape, loss, adjacency) for loss in (PURE, CONCENTRATED)
+            plan_sums("tree", query, shape, loss, adjacency).distribution for loss in (PURE, CONCENTRATED)
         )
         assert worst_loss(query, pure, adjacency) == PURE.epsilon
         assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
@@ -55,7 +55,7 @@ def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: A
 def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adjacency: Adjacency) -> None:
     """A record that adds -half may be replaced by one that adds +half to the same cell."""
     query = sums(1, cells, half)
-    pure, concentrated = (regular_tiling_distribution(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
+    pure, concentrated = (plan_sums("tree", query, FLAT, loss, adjacency).distribution for loss in (PURE, CONCENTRATED))
     assert worst_loss(query, pure, adjacency) == PURE.epsilon
     assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
 
@@ -65,19 +65,18 @@ def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adj
 def test_sums_of_squares_lose_exactly_what_is_claimed(rows: int, half: int, adjacency: Adjacency) -> None:
     """A record in the middle may be replaced by one at an end: the one adds as much below zero as the other above."""
     query = squares(rows, 1, half)
-    pure, concentrated = (regular_tiling_distribution(query, FLAT, loss, adjacency) for loss in (PURE, CONCENTRATED))
+    pure, concentrated = (plan_sums("tree", query, FLAT, loss, adjacency).distribution for loss in (PURE, CONCENTRATED))
     assert worst_loss(query, pure, adjacency) == PURE.epsilon
     assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
 
 
 def test_missing_records_add_nothing_to_sums_and_are_not_counted_there() -> None:
-    assert regular_tiling_distribution(sums(1, 2, 3), FLAT, PURE, AddRemove(EACH_RECORD)).missing is None
+    assert plan_sums("tree", sums(1, 2, 3), FLAT, PURE, AddRemove(EACH_RECORD)).distribution.missing is None
 
 
 def test_a_level_has_the_noise_of_its_share_and_the_missing_cell_that_of_all() -> None:
-    distribution = regular_tiling_distribution(
-        counts(2, 4), TreeShape((2, 1), (Fraction(1, 4), Fraction(3, 4))), PURE, ReplaceOne(EACH_RECORD, 9)
-    )
+    shape = TreeShape((2, 1), (Fraction(1, 4), Fraction(3, 4)))
+    distribution = plan_sums("tree", counts(2, 4), shape, PURE, ReplaceOne(EACH_RECORD, 9)).distribution
     assert [level.noise.parameter for level in distribution.levels] == [Fraction(80, 7), Fraction(80, 21)]
     assert distribution.missing == Noise(Family.LAPLACE, Fraction(20, 7))
 

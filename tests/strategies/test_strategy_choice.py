@@ -32,7 +32,7 @@ from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
 from dpcurves.session import ask_with_budget, plan_question
-from dpcurves.strategies import choose_adaptive, choose_one_round
+from dpcurves.strategies import choose_strategy
 from dpcurves.strategies.choice import ADAPTIVELY, AT_ONCE
 from dpcurves.trust import Central
 from dpcurves_parties.shares.function_shares import FunctionShares
@@ -52,7 +52,7 @@ class Halvings:
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         if isinstance(workload, PrefixWorkload) and workload.method is None:
             return cast("Strategy[Answer]", _halved(workload))
-        return choose_one_round(workload, Setting(loss, adjacency))
+        return choose_strategy(AT_ONCE, workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         return replace(AUTO.plan(query, loss, adjacency), made_by="halvings: two tilings")
@@ -77,9 +77,9 @@ def answered(question: Question[Any]) -> Any:
 def test_every_workload_has_a_strategy_of_either_kind() -> None:
     kinds = {each for each in vars(workloads).values() if isinstance(each, type) and issubclass(each, Workload)}
     assert set(AT_ONCE) == set(ADAPTIVELY) == kinds - {Workload}
-    for choose in (choose_one_round, choose_adaptive):
+    for strategies in (AT_ONCE, ADAPTIVELY):
         with pytest.raises(WrongArgumentType, match=r"a workload is needed, as CellWorkload\(axes\), not a Workload"):
-            choose(Workload(), Setting(HUGE, WHO))
+            choose_strategy(strategies, Workload(), Setting(HUGE, WHO))
 
 
 def test_a_trust_model_with_a_way_of_its_own_is_read_by_curves_that_do_not_know_it() -> None:

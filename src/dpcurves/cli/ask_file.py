@@ -302,7 +302,7 @@ class Terms:
                 f"epsilon {format_loss(loss.epsilon)} hardly protects any unit: the noise is almost always 0"
             )
         with open_session(self, loss) as session, report_failures_after_charge(self.paying_account):
-            from ..ledger.verification import attach_receipt
+            from ..ledger.verification import Receipt, attach_receipt
 
             rows = None if session.unit.is_bounded else self.guarantee.max_rows_per_unit()
             print_plan_notes(session, question, loss, rows)
@@ -310,7 +310,7 @@ class Terms:
                 print_to_stderr(UNTYPED_CSV_NOTE)
             with show_pass_progress("counting"), suppress_curve_warnings():
                 curve = session.ask(question, loss, request, rows_per_unit=rows)
-            with attach_receipt(request), run_all_parts() as part:
+            with attach_receipt(Receipt(request)), run_all_parts() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
                     lines = (f"written: {name}{_describe_large_size(name)}" for name in written)

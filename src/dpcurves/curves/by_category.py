@@ -552,15 +552,13 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         labels = dict(zip(display.name_label_columns(self.columns, names), self.label_columns(), strict=True))
         columns: dict[str, Any] = {**{name: texts for name, (_, texts) in labels.items()}, **numbers}
         ends = self._describe_ends([name for name in names if name not in words], words, level)
-        interval_name = self._member_interval_name()
+        # the bands of the curves are intervals in a table of single numbers
+        named = (str(curve._interval_name()) for curve in self.values() if hasattr(curve, "_interval_name"))
+        interval_name = next(named, "")
         ends = {name: end._replace(title=end.title.replace(interval_name, "interval")) for name, end in ends.items()}
         if suppress is not None and self._suppressible_columns():
             columns = _suppress_numbers(columns, ends, suppress)
         return display.build_table(columns, words, ends=ends, title=f"Numbers by {display.format_label(self.column)}")
-
-    def _member_interval_name(self) -> str:
-        """Return the name of the bands of the curves, which are intervals in a table of single numbers."""
-        return next((str(curve._interval_name()) for curve in self.values() if hasattr(curve, "_interval_name")), "")
 
     def _columns(self) -> Mapping[str, Any]:
         """Return the category columns of the data frame without the columns of curves.

@@ -621,7 +621,7 @@ class CDF(IntervalResult):
         """Whether fewer than five records were counted, or noise at the first inner edge is large enough for a band
         wider than 1/2 there."""
         # 5 records: of fewer, randomised responses may have noise at other edges than the first inner one alone
-        if self._is_empty or self.prefixes.unbiased_prefix_counts[-1] < 5:
+        if self.prefixes.unbiased_prefix_counts[-1] < 5:
             return True
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_distribution.end_cell_deviations(evidence.total is not None)[0]

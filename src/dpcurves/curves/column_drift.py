@@ -250,18 +250,10 @@ class Drift(CompositeResult):
             if len(self.windows) == 1:
                 detail = ", ".join(STATISTIC_TITLES[name] for name in statistics)
             else:
-                detail = f"{len(statistics)} of {self._count_statistics(window)} statistics"
+                detail = f"{len(statistics)} of {sum(name == window for name, _ in self.statistics)} statistics"
             windows.append(f"{display.format_label(window)} ({detail})")
         rest = f" and {len(self.alarms) - named} more" if len(self.alarms) > named else ""
         return f"alarm in {', '.join(windows)}{rest}" if windows else "no alarm"
-
-    def _count_statistics(self, window: str) -> int:
-        """Return how many statistics `statistics` has for this window.
-
-        Args:
-            window: Name of the window.
-        """
-        return sum(name == window for name, _ in self.statistics)
 
     def _plot_at_level(self, level: float | None, *, population: bool, ax: Axes | None, name: str | None) -> Axes:
         """Draw each statistic divided by its threshold, window by window, or in rows if there is one window; return

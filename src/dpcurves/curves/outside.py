@@ -349,7 +349,6 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
         One note; empty for rehearsals, without squared weights, and if a filter hides which records are missing.
     """
     answered = [release for release in releases if release.allotment is not None]
-    all_counts = [_count_all_records(release) for release in answered if isinstance(release.plan.query, WeightQuery)]
     squares = [release for release in answered if isinstance(release.plan.query, SquaredWeightQuery)]
     # records that fail a filter are counted as missing if the number of records is public
     if not squares or (squares[-1].plan.query.where and isinstance(squares[-1].plan.adjacency, ReplaceOne)):
@@ -357,6 +356,7 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
     evidence = Evidence.from_release(squares[-1])
     used = float(evidence.unbiased_cells.sum()) / Weights.STEPS
     noise_of_used = sqrt(_row_sums_variance(evidence)) / Weights.STEPS
+    all_counts = [_count_all_records(release) for release in answered if isinstance(release.plan.query, WeightQuery)]
     total, noise = min((count for count in all_counts if count), key=lambda count: count[1], default=(0.0, 0.0))
     share = _significant_share(total - used, total, hypot(noise, noise_of_used))
     if not share:

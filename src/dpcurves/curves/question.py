@@ -63,8 +63,12 @@ class TableQuestion:
     where: Where = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Convert expressions to text: for subclasses without further checks."""
-        _convert_expressions(self)
+        """Replace expressions in the fields by their text, and the filter by its canonical text."""
+        for member in fields(self):
+            value = getattr(self, member.name, None)
+            if isinstance(value, Expression) and member.name != "where":
+                object.__setattr__(self, member.name, str(value))
+        object.__setattr__(self, "where", parse_filter("where", self.where))
 
     def _build_summary(self) -> ObjectSummary:
         """Return a summary for notebooks: the question as a sentence, and each field that differs from its default."""
@@ -91,7 +95,7 @@ class TableQuestion:
 
             def __post_init__(self: Any) -> None:
                 """Convert expressions to text, and make the checks of the class."""
-                _convert_expressions(self)
+                TableQuestion.__post_init__(self)
                 own_checks(self)
 
             __post_init__.converts_expressions = True  # type: ignore[attr-defined]
@@ -105,19 +109,6 @@ class TableQuestion:
 
             __str__.tells_filter = True  # type: ignore[attr-defined]
             cls.__str__ = __str__  # type: ignore[method-assign]
-
-
-def _convert_expressions(question: Any) -> None:
-    """Replace expressions in the fields of a question by their text, and the filter by its canonical text.
-
-    Args:
-        question: Question that is changed in place.
-    """
-    for member in fields(question):
-        value = getattr(question, member.name, None)
-        if isinstance(value, Expression) and member.name != "where":
-            object.__setattr__(question, member.name, str(value))
-    object.__setattr__(question, "where", parse_filter("where", question.where))
 
 
 class Question(Protocol[Curve]):
@@ -231,9 +222,13 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
     Returns:
         Notes, in order of first use of a text.
     """
-    axes = [axis for plan in plans for axis in plan.query.input_axes]
-    sources = [source for axis in axes for source in (axis.where, axis.column)]
-    texts = dict.fromkeys(source for source in sources if isinstance(source, str) and "'" in source)
+    texts = dict.fromkeys(
+        source
+        for plan in plans
+        for axis in plan.query.input_axes
+        for source in (axis.where, axis.column)
+        if isinstance(source, str) and "'" in source
+    )
     notes: tuple[str, ...] = ()
     for text in texts:
         with suppress(InvalidArgument, MissingPackage):  # the name of a column may have a quote

@@ -346,8 +346,7 @@ def notes_on_missing(releases: Iterable[Release]) -> tuple[str, ...]:
     best_releases: dict[tuple[str, ...], tuple[float, Release]] = {}
     for release in releases:
         query = release.plan.query
-        evidence = Evidence.from_release(release)
-        noise = evidence.distribution.missing
+        noise = release.plan.distribution.missing
         if release.allotment is None or not query.tells_missing or noise is None:
             continue
         columns = tuple(str(getattr(axis, "column", axis)) for axis in query.axes)

@@ -133,18 +133,10 @@ def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
         if isinstance(part, Call) and part.function in TRANSCENDENTAL:
             rule = (
                 f"{format_expression(part)}: {part.function} is for a whole column on a grid, as in "
-                f"{part.function}(wage); its last bits differ between engines, so compare {_describe_inverse(part)}"
+                f"{part.function}(wage); its last bits differ between engines, so compare "
+                f"{format_expression(part.arguments[0])} itself with a number"
             )
             raise InvalidArgument(argument, rule)
-
-
-def _describe_inverse(call: Call) -> str:
-    """Return what to write instead of a comparison of a logarithm.
-
-    Args:
-        call: Call of a logarithm.
-    """
-    return f"{format_expression(call.arguments[0])} itself with a number"
 
 
 NO_HEADER = "the first line of the file has numbers in the place of names; put a line of names above it, as in age,ward"

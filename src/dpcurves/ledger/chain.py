@@ -785,7 +785,8 @@ class Book:
             connection: Connection inside the transaction.
             key: Key of the ledger.
         """
-        connection.execute(_WRITE_BOOK, {**self.fields(), "seal": self._seal(key)})
+        fields = self.fields()
+        connection.execute(_WRITE_BOOK, {**fields, "seal": key.seal("book", *fields.values())})
 
     def create(self, connection: sql.Connection, key: Key) -> None:
         """Create the tables of a ledger and store this book, with its seal, as the first one.
@@ -796,49 +797,49 @@ class Book:
         """
         for statement in _creation_statements(connection.dialect):
             connection.exec_driver_sql(statement)
-        connection.execute(sql.insert(BOOK), {"id": 1, **self.fields(), "seal": self._seal(key)})
-
-    def _seal(self, key: Key) -> str:
-        """Return the seal of the book's fields under this key."""
-        return key.seal("book", *self.fields().values())
+        fields = self.fields()
+        connection.execute(sql.insert(BOOK), {"id": 1, **fields, "seal": key.seal("book", *fields.values())})
 
 
-def read_book(connection: sql.Connection, key: Key) -> Book:
+def read_book(connection: sql.Connection, key: Key, *, lock: bool = False) -> Book:
     """Return the ledger's book as it is stored: the sealed head of the hash chain.
+
+    Args:
+        connection: Connection inside the transaction.
+        key: Key of the ledger, which sealed the book.
+        lock: Whether the book is locked until this transaction ends. Every writing transaction starts with that.
+
+    Raises:
+        ValueError: there is not exactly one book, or it belongs to another key or was changed.
+    """
+    # On PostgreSQL a second writer waits here, and then reads what the first one wrote. SQLite ignores the clause:
+    # BEGIN IMMEDIATE has locked the file already.
+    rows = connection.execute(_LOCK_BOOK if lock else _READ_BOOK).mappings().all()
+    if len(rows) != 1:
+        raise make_tampering_error(f"the book has {len(rows)} rows, not one: it was changed without the key")
+    (row,) = rows
+    book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
+    if book.key != key.identity:
+        raise InvalidArgument(
+            "key",
+            "this is not the key of this ledger, or the ledger's book was changed without the"
+            " key;"
+            " give the key that the ledger was created with",
+        )
+    if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.fields().values()):
+        raise make_tampering_error("the book was changed without the key")
+    return book
+
+
+def read_known_book(connection: sql.Connection, key: Key) -> Book:
+    """Return the book of a ledger that is opened. Its schema version is checked before its columns are read.
 
     Args:
         connection: Connection inside the transaction.
         key: Key of the ledger.
 
     Raises:
-        ValueError: the book is missing, under another key, or was changed.
-    """
-    return _read_single_book(connection, _READ_BOOK, key)
-
-
-def lock_book(connection: sql.Connection, key: Key) -> Book:
-    """Read the book and lock it until this transaction ends. Every writing transaction starts here.
-
-    Args:
-        connection: Connection inside a writing transaction.
-        key: Key of the ledger.
-
-    Raises:
-        ValueError: the book is missing, under another key, or was changed.
-    """
-    # On PostgreSQL a second writer waits here, and then reads what the first one wrote. SQLite ignores the clause:
-    # BEGIN IMMEDIATE has locked the file already.
-    return _read_single_book(connection, _LOCK_BOOK, key)
-
-
-def require_version(connection: sql.Connection) -> None:
-    """Refuse a ledger with an unknown schema version, before its columns are read.
-
-    Args:
-        connection: Connection to the database; a ledger without a version passes.
-
-    Raises:
-        ValueError: names both versions.
+        ValueError: the ledger has an unknown schema version, named with the known one; or as of `read_book`.
     """
     version = connection.execute(_READ_VERSION).scalars().first()
     if version not in (None, SCHEMA_VERSION):
@@ -847,19 +848,6 @@ def require_version(connection: sql.Connection) -> None:
             f"the ledger has schema {version}, and this dpcurves reads schema {SCHEMA_VERSION}:"
             " upgrade dpcurves on this machine",
         )
-
-
-def read_known_book(connection: sql.Connection, key: Key) -> Book:
-    """Return the book of a ledger that is opened, after its schema version was checked.
-
-    Args:
-        connection: Connection inside the transaction.
-        key: Key of the ledger.
-
-    Raises:
-        ValueError: as of `require_version` and `read_book`.
-    """
-    require_version(connection)
     return read_book(connection, key)
 
 
@@ -877,34 +865,6 @@ def _creation_statements(dialect: sql.Dialect) -> tuple[str, ...]:
     constructs: list[CreateTable | CreateIndex] = [CreateTable(table, if_not_exists=True) for table in tables]
     constructs += [CreateIndex(index, if_not_exists=True) for table in tables for index in table.indexes]
     return tuple(str(construct.compile(dialect=dialect)) for construct in constructs)
-
-
-def _read_single_book(connection: sql.Connection, query: sql.Select[tuple[object, ...]], key: Key) -> Book:
-    """Return the book that a query finds.
-
-    Args:
-        connection: Connection to the ledger.
-        query: SQL that selects the rows of the book.
-        key: Key that sealed it.
-
-    Raises:
-        InvalidArgument: there is not exactly one book, or it belongs to another key or was changed.
-    """
-    rows = connection.execute(query).mappings().all()
-    if len(rows) != 1:
-        raise make_tampering_error(f"the book has {len(rows)} rows, not one: it was changed without the key")
-    (row,) = rows
-    book = Book(row["version"], row["name"], row["key"], row["entries"], row["head"])
-    if book.key != key.identity:
-        raise InvalidArgument(
-            "key",
-            "this is not the key of this ledger, or the ledger's book was changed without the"
-            " key;"
-            " give the key that the ledger was created with",
-        )
-    if row["id"] != 1 or not key.is_valid_seal(row["seal"], "book", *book.fields().values()):
-        raise make_tampering_error("the book was changed without the key")
-    return book
 
 
 # Entries of the chain.

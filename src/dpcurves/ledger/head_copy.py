@@ -58,10 +58,10 @@ class HeadCopy:
     before it is charged or changed. There is no guarantee if the folder cannot be written, or was put back as well.
 
     Args:
-        folder: Folder of heads; None: nothing is stored.
+        folder: Folder of heads.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def require_not_older(self, chain: Chain) -> None:
@@ -102,8 +102,6 @@ class HeadCopy:
         Args:
             book: The ledger's name, number of entries and last seal.
         """
-        if self._folder is None:
-            return
         with suppress(OSError):
             stored = self._read(book)
             if stored is None or stored[0] <= book.entries:
@@ -112,16 +110,12 @@ class HeadCopy:
     def overwrite(self, book: Book) -> None:
         """Store the head of a ledger in place of any stored one, so that it survives a loss of power.
 
-        Nothing is stored if the copies have no folder.
-
         Args:
             book: The ledger's name, number of entries and last seal.
 
         Raises:
             OSError: the folder cannot be written.
         """
-        if self._folder is None:
-            return
         if not self._folder.is_dir():
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(book, self._folder)
@@ -141,8 +135,6 @@ class HeadCopy:
             None if no complete head is stored. A file that a loss of power has truncated counts as none, because it
             would look like the head of another copy.
         """
-        if self._folder is None:
-            return None
         try:
             text = self._path(book, self._folder).read_text(encoding="ascii")
         except (OSError, ValueError):

@@ -39,7 +39,7 @@ from ..privacy import PrivacyLoss
 from . import balance as balances
 from . import verification
 from .account import Account, Allowance, AllowanceRule, Grant, Member
-from .chain import Book, Chain, Database, Key, find_key, lock_book, read_book, read_known_book
+from .chain import Book, Chain, Database, Key, find_key, read_book, read_known_book
 from .head_copy import RESTORED, VARIABLE, HeadCopy, find_folder
 from .sqlite import parse_storage_url
 from .statement import (
@@ -98,10 +98,10 @@ class Ledger:
     True
     """
 
-    def __init__(self, database: Database, key: Key, head_copy: HeadCopy | None = None) -> None:
+    def __init__(self, database: Database, key: Key, head_copy: HeadCopy | None) -> None:
         self._database = database
         self._key = key
-        self._head_copy = head_copy if head_copy is not None else HeadCopy(None)
+        self._head_copy = head_copy
 
     @classmethod
     def open(cls, url: str, key: bytes | None = None) -> Ledger:
@@ -126,7 +126,8 @@ class Ledger:
         secret = find_key(key, storage.key)  # again, because another process may have created the ledger first
         database = storage.open_database()
         database.run_read(partial(read_known_book, key=secret))
-        return cls(database, secret, HeadCopy(find_folder() if storage.is_persistent else None))
+        folder = find_folder() if storage.is_persistent else None
+        return cls(database, secret, None if folder is None else HeadCopy(folder))
 
     @classmethod
     def open_existing(cls, url: str, key: bytes | None = None) -> Ledger:
@@ -195,11 +196,8 @@ class Ledger:
             Raises:
                 ValueError: the account exists with other terms.
             """
-            balance = balances.find_balance(chain, account.dataset)
-            if balance is None:
+            if not is_created(chain):
                 balances.open_balance(chain, account)
-            else:
-                balance.account.require_same(account)
 
         if not self._run_read(is_created):  # a ledger on a full or read-only disk still answers known questions
             self._run_write(create_account)
@@ -299,7 +297,7 @@ class Ledger:
 
     def charge_for(
         self, member: Member, dataset: str, loss: PrivacyLoss, *, purpose: str, binding: str, units: int | None,
-        only_if: verification.Condition = verification.accept_always,
+        only_if: verification.Condition | None = None,
     ) -> Grant:  # fmt: skip
         """Spend `loss` of an analyst's allowance, the project's allowance and the cap: of all three or of none.
 
@@ -314,7 +312,7 @@ class Ledger:
             purpose: The question in words, for statements and errors.
             binding: 64 hexadecimal digits: a hash of question, loss and the dataset's terms.
             units: Number of units under replace-one, where it is public; else None.
-            only_if: Condition of a new charge; an exception that it raises cancels the charge.
+            only_if: Condition of a new charge; an exception that it raises cancels the charge. None: no condition.
 
         Raises:
             BudgetExceeded: the loss exceeds one of the three remaining amounts. Nothing was written.
@@ -486,6 +484,11 @@ class Ledger:
                 be replaced.
         """
 
+        not_restored = "no older copy was put back, so there is nothing to restore; go on with this ledger"
+        heads = self._head_copy
+        if heads is None:
+            raise InvalidArgument("ledger", not_restored)
+
         def record_restore(chain: Chain) -> Book:
             """Record the restore of an older copy, and return the book after it.
 
@@ -496,19 +499,17 @@ class Ledger:
                 InvalidArgument: the ledger is no older copy.
             """
             try:
-                self._head_copy.require_not_older(chain)
+                heads.require_not_older(chain)
             except InvalidArgument as error:
                 verification.enter_event(
                     chain, verification.Event("the machine", RESTORED, error.rule.partition(",")[0], "")
                 )
                 return chain.book
-            raise InvalidArgument(
-                "ledger", "no older copy was put back, so there is nothing to restore; go on with this ledger"
-            )
+            raise InvalidArgument("ledger", not_restored)
 
         book = self._run_write(record_restore, may_be_older=True)
         try:
-            self._head_copy.overwrite(book)
+            heads.overwrite(book)
         except OSError as error:
             reason = error.strerror
         else:
@@ -628,7 +629,7 @@ class Ledger:
         loss: PrivacyLoss,
         question: Asked,
         member: Member | None = None,
-        only_if: verification.Condition = verification.accept_always,
+        only_if: verification.Condition | None = None,
         *,
         may_be_known: bool = True,
     ) -> Charged:
@@ -639,7 +640,7 @@ class Ledger:
             loss: Privacy loss of the question.
             question: The question, with its request id.
             member: Project and analyst whose allowances pay as well; None: the account alone.
-            only_if: Condition that must hold for a charge.
+            only_if: Condition that must hold for a charge; None: no condition.
             may_be_known: False for a request that cannot have been charged before.
         """
         open_receipt = ExitStack()
@@ -662,7 +663,7 @@ class Ledger:
             if grant is not None:
                 if member is not None:
                     require_paid_by(chain, grant, member)
-                open_receipt.enter_context(verification.attach_open_receipt(charge.request))
+                open_receipt.enter_context(verification.attach_receipt(verification.OpenReceipt(charge.request)))
             return balance, charge, grant
 
         def charge_account(chain: Chain) -> Charged:
@@ -678,7 +679,8 @@ class Ledger:
             if grant is not None:
                 return Charged(grant, balance, is_new=False)
             price = charge.price
-            only_if(chain.connection)
+            if only_if is not None:
+                only_if(chain.connection)
             verification.require_all_rows(chain)
             verification.require_paid(chain, balance)
             charge.require_delta(chain)
@@ -687,7 +689,7 @@ class Ledger:
             grant = charge.enter_grant(chain)
             if member is not None:
                 pay_from_allowances(chain, charge, grant, member)
-            open_receipt.enter_context(verification.attach_open_receipt(charge.request))
+            open_receipt.enter_context(verification.attach_receipt(verification.OpenReceipt(charge.request)))
             return Charged(grant, balance, is_new=True)
 
         with open_receipt:
@@ -725,13 +727,14 @@ class Ledger:
             Args:
                 connection: Connection inside a writing transaction.
             """
-            chain = Chain(connection, self._key, lock_book(connection, self._key))
-            if not may_be_older:
+            chain = Chain(connection, self._key, read_book(connection, self._key, lock=True))
+            if self._head_copy is not None and not may_be_older:
                 self._head_copy.require_not_older(chain)
             return work(chain), chain.book
 
         result, book = self._database.run_write(work_on_latest)
-        self._head_copy.store(book)
+        if self._head_copy is not None:
+            self._head_copy.store(book)
         return result
 
 

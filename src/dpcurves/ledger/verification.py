@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from sqlalchemy import Connection, Integer, RowMapping, Select, Table, bindparam, func, select
 
@@ -38,55 +38,35 @@ class Receipt(str):
         request: Request id of the charged question.
     """
 
+    TEXT: ClassVar[str] = "is charged: the same question under this id returns the answer at no cost"
+
     request: str
 
-    def __new__(cls, request: str, words: str) -> Receipt:
-        """Return the note, whose text is `words`, about one request."""
-        receipt = super().__new__(cls, f"request: {request!r} {words}")
+    def __new__(cls, request: str) -> Self:
+        """Return the note about one request."""
+        receipt = super().__new__(cls, f"request: {request!r} {cls.TEXT}")
         receipt.request = request
         return receipt
 
 
 class OpenReceipt(Receipt):
-    """Note on an error that occurred while the charge was written, so that the charge may or may not be stored."""
+    """Note on an error that occurred while the charge was written, so that the charge may or may not be stored. A retry
+    under the request id is never charged twice.
+    """
+
+    TEXT = "may be charged: the same question under this id is never charged twice"
 
 
 def receipt_of(error: BaseException) -> Receipt | None:
-    """Return the receipt that `attach_receipt` or `attach_open_receipt` added to an error; None if it has none."""
+    """Return the receipt that `attach_receipt` added to an error; None if it has none."""
     return next((attached for attached in getattr(error, "__notes__", ()) if isinstance(attached, Receipt)), None)
 
 
 @contextmanager
-def attach_receipt(request: str) -> Iterator[None]:
+def attach_receipt(receipt: Receipt) -> Iterator[None]:
     """Attach a receipt to any exception raised in the ``with`` block, KeyboardInterrupt included.
 
-    The receipt states that the request is charged and that a retry is free. An exception that has a receipt keeps it.
-
-    Args:
-        request: Request id of the charged question.
-    """
-    with _attach_receipt(Receipt(request, "is charged: the same question under this id returns the answer at no cost")):
-        yield
-
-
-@contextmanager
-def attach_open_receipt(request: str) -> Iterator[None]:
-    """Attach a receipt to any exception in the ``with`` block: the request may or may not have been charged.
-
-    A retry under the id is never charged twice. An exception that has a receipt keeps it.
-
-    Args:
-        request: Request id of the question.
-    """
-    with _attach_receipt(
-        OpenReceipt(request, "may be charged: the same question under this id is never charged twice")
-    ):
-        yield
-
-
-@contextmanager
-def _attach_receipt(receipt: Receipt) -> Iterator[None]:
-    """Attach a note to any exception in this block, unless the exception has a receipt already.
+    An exception that has a receipt keeps it.
 
     Args:
         receipt: Note with the request id, under which a retry costs nothing.
@@ -104,14 +84,6 @@ def _attach_receipt(receipt: Receipt) -> Iterator[None]:
 
 Condition = Callable[[Connection], object]
 """Check inside the transaction of a charge, before anything is written. An exception cancels the charge."""
-
-
-def accept_always(connection: Connection) -> None:
-    """Accept every charge: the default condition of a charge, without effect.
-
-    Args:
-        connection: Connection of the charge; without effect.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +133,7 @@ class Charge:
         if row is None:
             return None
         question = self.account.dataset, self.loss, self.binding
-        if (row["dataset"], _parse_loss(row), row["binding"]) != question:
+        if (row["dataset"], _parse_loss(row["epsilon"], row["rho"]), row["binding"]) != question:
             rule = f"{self.request!r} was used for another question; give a new one or leave it out"
             raise InvalidArgument("request", rule)
         return grant_of(row)
@@ -231,7 +203,7 @@ class Charge:
 
 def grant_of(row: RowMapping) -> accounts.Grant:
     """Return the grant that a row of the table of grants records."""
-    return accounts.Grant(row["request"], _parse_loss(row), row["dataset"], row["entry"])
+    return accounts.Grant(row["request"], _parse_loss(row["epsilon"], row["rho"]), row["dataset"], row["entry"])
 
 
 def find_grant(chain: Chain, dataset: str, request: str) -> accounts.Grant | None:
@@ -268,14 +240,9 @@ def require_grant(chain: Chain, grant: accounts.Grant) -> str:
     return str(row["mac"])
 
 
-def _parse_loss(row: RowMapping) -> PrivacyLoss:
-    """Return the loss of a grant's row."""
-    return _parse_loss_columns(row["epsilon"], row["rho"])
-
-
 @lru_cache(maxsize=256)
-def _parse_loss_columns(epsilon: str | None, rho: str) -> PrivacyLoss:
-    """Return the loss that two columns state. Grants of one ledger have few losses, each parsed once.
+def _parse_loss(epsilon: str | None, rho: str) -> PrivacyLoss:
+    """Return the loss that two columns of a grant's row state. Grants of one ledger have few losses, each parsed once.
 
     Args:
         epsilon: Epsilon as a fraction; None: the loss has rho alone.
@@ -299,7 +266,8 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
         ValueError: a row was changed without the key.
     """
     query = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA.strip()))
-    return sum((_parse_loss(row).delta for row in chain.read_rows(GRANTS, query)), start=Fraction(0))
+    losses = (_parse_loss(row["epsilon"], row["rho"]) for row in chain.read_rows(GRANTS, query))
+    return sum((loss.delta for loss in losses), start=Fraction(0))
 
 
 def find_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: int) -> str | None:
@@ -341,10 +309,11 @@ def store_answer(chain: Chain, grant: accounts.Grant, round_number: int, part: i
         raise InvalidArgument(
             "round_number, part", f"rounds and parts are numbered from 0, got {round_number} and {part}"
         )
-    first = find_answer(chain, grant, round_number, part)
-    if first is not None:
-        return first
-    require_unbroken(chain, Head(grant.id, require_grant(chain, grant)))
+    seal = require_grant(chain, grant)
+    row = chain.find_row(ANSWERS, grant=grant.id, round=round_number, part=part)
+    if row is not None:
+        return str(row["answer"])
+    require_unbroken(chain, Head(grant.id, seal))
     chain.append(ANSWERS, grant=grant.id, round=round_number, part=part, answer=answer)
     return answer
 
@@ -501,7 +470,8 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
         walk.step(entry)
     walk.require_complete()
     for spending in (*all_balances(chain), *every_allowance(chain)):
-        _require_equal_sums(spending, walk.paid[spending.owner])
+        if walk.paid[spending.owner] != spending.spent.billionths:
+            raise make_tampering_error(spending.mismatch_message)
     return VerificationResult(walk.here.entries, str(walk.here))
 
 
@@ -514,7 +484,7 @@ def require_all_rows(chain: Chain) -> None:
     Raises:
         ValueError: rows are missing.
     """
-    if _count_entries(chain) != chain.book.entries:
+    if sum(chain.connection.execute(_COUNT_ENTRIES).one()) != chain.book.entries:
         raise make_tampering_error(f"rows were removed without the key: the book counts {chain.book.entries}")
 
 
@@ -530,7 +500,8 @@ def require_paid(chain: Chain, spending: Spending) -> None:
     Raises:
         ValueError: names the owner.
     """
-    _require_equal_sums(spending, spending.sum_payments(chain))
+    if spending.sum_payments(chain) != spending.spent.billionths:
+        raise make_tampering_error(spending.mismatch_message)
 
 
 def require_unbroken(chain: Chain, after: Head) -> None:
@@ -553,25 +524,12 @@ def require_path_to_end(chain: Chain, after: Head) -> None:
     Raises:
         ValueError: names the first entry that is missing or changed.
     """
+    if after == head_of(chain):
+        return
     walk = _ChainWalk(chain, None, after)
-    if after != head_of(chain):
-        for entry in _read_in_order(chain, after.entries):
-            walk.step(entry)
+    for entry in _read_in_order(chain, after.entries):
+        walk.step(entry)
     walk.require_end()
-
-
-def _require_equal_sums(spending: Spending, total: int) -> None:
-    """Refuse a spent amount that differs from the sum of payments.
-
-    Args:
-        spending: Stored spending.
-        total: Sum of the payments, in billionths.
-
-    Raises:
-        InvalidArgument: they differ, so the ledger was changed without the key.
-    """
-    if total != spending.spent.billionths:
-        raise make_tampering_error(spending.mismatch_message)
 
 
 class _ChainWalk:
@@ -622,7 +580,7 @@ class _ChainWalk:
         """Refuse a walk that stopped before the end of the chain, and rows outside the chain."""
         self.require_end()
         end = head_of(self._chain)
-        if _count_entries(self._chain) != end.entries:
+        if sum(self._chain.connection.execute(_COUNT_ENTRIES).one()) != end.entries:
             raise make_tampering_error(f"row {end.entries + 1} was inserted without the key")
         if self._kept is not None and self._kept.entries > end.entries:
             raise make_tampering_error(
@@ -641,16 +599,7 @@ class _ChainWalk:
 
 
 _COUNT_ENTRIES = select(*(select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES))
-"""Statement that counts the rows of each table of entries."""
-
-
-def _count_entries(chain: Chain) -> int:
-    """Return the number of entries in the tables, independently of their numbering.
-
-    Args:
-        chain: Open transaction of the ledger.
-    """
-    return sum(chain.connection.execute(_COUNT_ENTRIES).one())
+"""Statement that counts the rows of each table of entries, independently of their numbering."""
 
 
 def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:

@@ -67,21 +67,6 @@ from .base import ExactTable, QueryMechanism
 from .tree_strategy import TUNING, TreeShape, find_best_shape
 
 
-def regular_tiling_distribution(
-    query: CountQuery | SumQuery | WeightedQuery, shape: TreeShape, loss: PrivacyLoss, adjacency: Adjacency
-) -> IntervalSums:
-    """Return the distribution of noisy sums over nested tilings of equal width, by `tiling_distribution`.
-
-    Args:
-        query: Counts or sums of all cells.
-        shape: Width in cells, and budget fraction, of each tiling.
-        loss: Privacy budget of all sums together.
-        adjacency: Neighbouring relation of the guarantee.
-    """
-    tilings = [range(0, query.cells, width) for width in shape.widths]
-    return tiling_distribution(query, tilings, shape.budget_fractions, loss, adjacency)
-
-
 def tiling_distribution(
     query: CountQuery | PartitionQuery | RegionQuery | SumQuery | WeightedQuery,
     tilings: Sequence[Places],
@@ -323,7 +308,8 @@ def plan_sums(
         loss: Privacy budget of this query.
         adjacency: Neighbouring relation of the guarantee.
     """
-    distribution = regular_tiling_distribution(query, shape, loss, adjacency)
+    tilings = [range(0, query.cells, width) for width in shape.widths]
+    distribution = tiling_distribution(query, tilings, shape.budget_fractions, loss, adjacency)
     if query.uses_prefixes:
         return plan_prefixes(name, query, distribution, loss, adjacency)
     return Plan(query, loss, adjacency, name, distribution, round_error(sqrt(distribution.levels[-1].noise.variance)))

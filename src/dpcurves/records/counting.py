@@ -567,7 +567,8 @@ class Records:
         if not axes:
             raise InvalidArgument("axes", "at least one column is needed, as in Axis('age', Grid(0, 100, cells=20))")
         engines.require_known_axes(axes)
-        for axis, column, *_ in self._bind_axes(axes):
+        bound = self._bind_axes(axes)
+        for axis, column, *_ in bound:
             allowed_kinds = NUMERIC | (TEXTS if isinstance(axis, Categories) else set())
             if column.kind not in allowed_kinds:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_describe_needed_kind(axis, column.kind)}"
@@ -579,9 +580,9 @@ class Records:
             declared = axis.listed if isinstance(axis, ListedCategories) else axis
             if isinstance(declared, Categories) and not isinstance(declared, UnlistedCategories | SelectedCategories):
                 require_matching_values(declared, column)
-        _require_numeric_columns(self._bind_axes(axes))
+        _require_numeric_columns(bound)
         with self._one_at_a_time:
-            self._engine.prepare(self._bind_axes(axes))
+            self._engine.prepare(bound)
 
     @apply_filter
     def counts(self, axes: Axes) -> NDArray[np.int64]:

@@ -114,15 +114,6 @@ def reinterpret(array: Array, data_type: DataType) -> Array:
     return Array.from_arrow_pycapsule(data_type.__arrow_c_schema__(), array.__arrow_c_array__()[1])
 
 
-def schema_of(fields: Iterable[tuple[str, DataType]]) -> Schema:
-    """Return the schema of columns with these names and types.
-
-    Args:
-        fields: Pairs of name and type.
-    """
-    return Schema([Field(name, data_type) for name, data_type in fields])
-
-
 _lent: dict[int, tuple[Any, ...]] = {}
 """Buffers of arrays that were handed out, until Arrow releases them."""
 _numbers = count(1)
@@ -259,7 +250,7 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
         key = next(_numbers)
-        stream = _Stream(*map(_function_address, _FUNCTIONS), key)
+        stream = _Stream(*_FUNCTION_ADDRESSES, key)
         _open[key] = (self._schema, self._read(), stream)
         return _new_capsule(ctypes.addressof(stream), _STREAM, None)
 
@@ -332,6 +323,7 @@ _FUNCTIONS: list[Any] = [
 _LET_GO: Any = _RELEASE(_release_buffers)
 for _each in (*_FUNCTIONS, _LET_GO):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # arrays that outlive this module call these functions
+_FUNCTION_ADDRESSES = tuple(map(_function_address, _FUNCTIONS))
 
 
 # Columns of a schema, and the SQL that reads them. No value is read here.
@@ -703,9 +695,10 @@ def require_readable(source: Source, positions: Iterable[int]) -> None:
     Raises:
         ImportError: only pyarrow reads one of them.
     """
+    unreadable_columns = source.unreadable_columns
     for position in positions:
-        if position in source.unreadable_columns:
-            rule = f"column {source.columns[position].name!r} {source.unreadable_columns[position]}; pyarrow reads it"
+        if position in unreadable_columns:
+            rule = f"column {source.columns[position].name!r} {unreadable_columns[position]}; pyarrow reads it"
             raise MissingPackage("data", f"{rule}: pip install 'dpcurves[arrow]'")
 
 
@@ -869,8 +862,9 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
         declared: Object that exports an Arrow type.
     """
     data_type = _decode_type(DataType.from_arrow(declared))
+    arrow_name = str(data_type).strip().partition("<")[2].removesuffix(">").lower()  # int64, decimal128(10, 2)
     if _is_decimal(data_type):
-        return decimal_column(name, "DECIMAL" + _arrow_type_name(data_type).lstrip(DECIMALS_OF_ARROW))
+        return decimal_column(name, "DECIMAL" + arrow_name.lstrip(DECIMALS_OF_ARROW))
     has_values = not DataType.is_null(data_type)
     if has_values and not is_number(data_type):
         other_kind = ColumnKind.TEXT if _is_text(data_type) else ColumnKind.OTHER
@@ -883,22 +877,13 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
             time=_time_kind(data_type),
         )
     unit = "CASE WHEN NOT isnan({0}) THEN {0} END" if DataType.is_floating(data_type) else "{0}"
-    value_type, type_name = _TYPES_OF_NUMBERS.get(_arrow_type_name(data_type), (None, ""))
+    value_type, type_name = _TYPES_OF_NUMBERS.get(arrow_name, (None, ""))
     kind = ColumnKind.NUMBERS if has_values else ColumnKind.UNTYPED
     return Column(name, kind, NUMBER, unit=unit, declared_value_type=value_type, declared_type=type_name)
 
 
 DECIMALS_OF_ARROW = "decimal0123456789"
 """Characters in the names of Arrow's decimal types before the digits in brackets."""
-
-
-def _arrow_type_name(data_type: DataType) -> str:
-    """Return the name of a type, as in ``int64`` and ``decimal128(10, 2)``.
-
-    Args:
-        data_type: Arrow type.
-    """
-    return str(data_type).strip().partition("<")[2].removesuffix(">").lower()
 
 
 _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
@@ -943,8 +928,8 @@ def plain_array(values: ArrowArrayExportable) -> Array:
         return plain_array(dictionary_dictionary(array)).take(dictionary_indices(array))
     data_type = array.type
     target_type = plain_type(array.type)
-    if (decoded := _encoded_value_type(data_type)) is not None:
-        return plain_array(array.cast(decoded))
+    if not DataType.is_nested(data_type) and data_type.value_type is not None:  # run-end encoding
+        return plain_array(array.cast(data_type.value_type))
     if _is_integer_time(data_type):
         return reinterpret(array, target_type)
     if not DataType.is_large_binary(target_type):
@@ -1020,17 +1005,8 @@ def _decode_type(declared: DataType) -> DataType:
     Args:
         declared: Arrow type.
     """
-    encoded = _encoded_value_type(declared)
+    encoded = None if DataType.is_nested(declared) else declared.value_type  # None: the type is not encoded
     return declared if encoded is None else _decode_type(encoded)
-
-
-def _encoded_value_type(declared: DataType) -> DataType | None:
-    """Return the value type of a dictionary or a run-end encoded array; None: the type is not encoded.
-
-    Args:
-        declared: Arrow type.
-    """
-    return None if DataType.is_nested(declared) else declared.value_type
 
 
 def _moment_sql(data_type: DataType) -> str | None:
@@ -1170,14 +1146,15 @@ class ArrowSource:
             ImportError: only pyarrow reads one of the columns, and it is not installed.
         """
         require_readable(self, positions)
-        schema = schema_of((sql_name(position), plain_type(self.types[position])) for position in positions)
+        schema = Schema([Field(sql_name(position), plain_type(self.types[position])) for position in positions])
 
         def convert_batches() -> Iterator[RecordBatch]:
             """Yield the batches of the requested columns in types that DuckDB neither checks nor converts."""
             for batch in self.read_batches(positions):
                 yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
 
-        return register_batches(connection, schema, convert_batches)
+        connection.register(SCANNED, Stream(schema, convert_batches))
+        return SCANNED
 
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]
@@ -1200,17 +1177,3 @@ class ArrowSource:
         """
         rows = self.scan(connection, range(len(self.columns)))
         return add_whole_row_column(rows, self.columns, positions)
-
-
-def register_batches(
-    connection: duckdb.DuckDBPyConnection, schema: Schema, read: Callable[[], Iterator[RecordBatch]]
-) -> str:
-    """Register the batches as a table of DuckDB; return the name of the table.
-
-    Args:
-        connection: Connection to DuckDB.
-        schema: Names and types of the columns.
-        read: Function that yields the batches anew at each call.
-    """
-    connection.register(SCANNED, Stream(schema, read))
-    return SCANNED

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import duckdb
 import numpy as np
-from arro3.core import Array, ArrayReader, ChunkedArray, DataType, RecordBatch, struct_field
+from arro3.core import Array, ArrayReader, ChunkedArray, DataType, Field, RecordBatch, Schema, struct_field
 from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType
@@ -152,7 +152,7 @@ class CsvSource:
             Name of the table, to be written after FROM. All columns are binary.
         """
         names = [*map(sources.sql_name, positions), *([WHOLE] if whole else [])]
-        schema = sources.schema_of((name, DataType.binary()) for name in names)
+        schema = Schema([Field(name, DataType.binary()) for name in names])
 
         def make_batches() -> Iterator[RecordBatch]:
             """Yield a batch per block of lines: the requested fields, the letters of its faults if they are requested,
@@ -164,7 +164,8 @@ class CsvSource:
                 ]
                 yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
 
-        return sources.register_batches(connection, schema, make_batches)
+        connection.register(sources.SCANNED, sources.Stream(schema, make_batches))
+        return sources.SCANNED
 
     def _read_blocks(self) -> Iterator[LineBlock]:
         """Yield the lines below the headers of all files in blocks, decoded to UTF-8."""
@@ -685,7 +686,7 @@ def _format_scans(group: FileGroup, wrong_text: str = "strict") -> tuple[str, ..
             f"{'NULL::BLOB' if value is None else _format_blob(value)} AS {_quote_name(key)}"
             for key, value in zip(group.keys, values, strict=True)
         ]
-        scan = _format_scan(path, wrong_text)
+        scan = f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
         scans.append(f"(SELECT {', '.join(['*', *keys])} FROM {scan})" if keys else scan)
     return tuple(scans)
 
@@ -866,16 +867,6 @@ def _format_columns(names: Sequence[str], positions: Iterable[int]) -> str:
     return ", ".join(f'"{name}" AS {sources.sql_name(position)}' for name, position in quoted)
 
 
-def _format_scan(path: Path, wrong_text: str = "strict") -> str:
-    """Return SQL that reads a Parquet file.
-
-    Args:
-        path: Path of the file.
-        wrong_text: DuckDB's treatment of invalid UTF-8: ``strict``, ``replace`` or ``ignore``.
-    """
-    return f"read_parquet({_quote_path(path)}, hive_partitioning = false, utf8_validation = '{wrong_text}')"
-
-
 def _quote_path(path: Path) -> str:
     """Return a path as an SQL text, with DuckDB's wildcards escaped, so that it names one file."""
     escaped = "".join(f"[{character}]" if character in "*?[" else character for character in str(path.absolute()))
@@ -1028,15 +1019,26 @@ def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
     loads = [cache(column.load) for column in columns]
 
     def read_batches(positions: Sequence[int]) -> Iterator[Sequence[Array]]:
-        """Convert the columns at these positions, and yield them in aligned batches.
+        """Convert the columns at these positions, and cut them into batches with equal rows.
 
         Args:
             positions: Positions of columns in the schema.
 
         Yields:
-            The columns of a batch in the order of `positions`.
+            Slices of all columns, in the order of `positions`. Each lies within one chunk of its column and has at most
+            `ROWS_PER_BATCH` rows.
         """
-        return _align_batches([loads[position]() for position in positions])
+        chunks = [loads[position]() for position in positions]
+        ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in chunks]
+        (rows,) = {int(column_ends[-1]) if len(column_ends) else 0 for column_ends in ends}
+        edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, sources.ROWS_PER_BATCH)])).tolist()
+        for start, stop in pairwise(edges):
+            batch = []
+            for column, column_ends in zip(chunks, ends, strict=True):
+                index = int(np.searchsorted(column_ends, start, side="right"))
+                chunk_start = int(column_ends[index]) - len(column[index])
+                batch.append(column[index].slice(start - chunk_start, stop - start))
+            yield batch
 
     return sources.ArrowSource(
         tuple(column.column for column in columns),
@@ -1044,27 +1046,6 @@ def source_of_columns(columns: Sequence[MemoryColumn]) -> sources.ArrowSource:
         read_batches,
         is_costly=False,
     )
-
-
-def _align_batches(columns: Sequence[Sequence[Array]]) -> Iterator[Sequence[Array]]:
-    """Cut columns that have different chunks into batches with equal rows.
-
-    Args:
-        columns: The Arrow arrays (chunks) of each column, one after another; all columns have the same number of rows.
-
-    Yields:
-        Slices of all columns, in order. Each lies within one chunk of its column and has at most `ROWS_PER_BATCH` rows.
-    """
-    ends = [np.cumsum([len(array) for array in column], dtype=np.int64) for column in columns]
-    (rows,) = {int(column_ends[-1]) if len(column_ends) else 0 for column_ends in ends}
-    edges = np.unique(np.concatenate([[0], *ends, np.arange(0, rows, sources.ROWS_PER_BATCH)])).tolist()
-    for start, stop in pairwise(edges):
-        chunk_indices = [int(np.searchsorted(column_ends, start, side="right")) for column_ends in ends]
-        chunks = (
-            (column[index], column_ends[index])
-            for column, column_ends, index in zip(columns, ends, chunk_indices, strict=True)
-        )
-        yield [array.slice(start - int(end) + len(array), stop - start) for array, end in chunks]
 
 
 def source_of_table(data: Any) -> sources.ArrowSource:

@@ -1,8 +1,9 @@
 from .choice import (
+    ADAPTIVELY,
+    AT_ONCE,
     SELECTION_FRACTION,
     build_category_query,
-    choose_adaptive,
-    choose_one_round,
+    choose_strategy,
     describe_category_price,
     describe_found_categories,
     describe_uncounted_categories,
@@ -13,13 +14,14 @@ from .choice import (
 from .partitions import AdaptivePartition, Bisection, QuantilePartition
 
 __all__ = [
+    "ADAPTIVELY",
+    "AT_ONCE",
     "SELECTION_FRACTION",
     "AdaptivePartition",
     "Bisection",
     "QuantilePartition",
     "build_category_query",
-    "choose_adaptive",
-    "choose_one_round",
+    "choose_strategy",
     "describe_category_price",
     "describe_found_categories",
     "describe_uncounted_categories",

@@ -2,8 +2,7 @@
 
 A *workload* states the counts or sums that a question needs. A *strategy* is a generator of queries with fractions of
 the loss, which receives the noisy answers and returns the counts. The tables `AT_ONCE` (trust models that answer once)
-and `ADAPTIVELY` (several rounds) map each type of workload to its strategy; `choose_one_round` and `choose_adaptive`
-look it up.
+and `ADAPTIVELY` (several rounds) map each type of workload to its strategy; `choose_strategy` looks it up.
 
 Two smaller strategies, which need no file, are here as well:
 
@@ -20,7 +19,7 @@ categories composition is adaptive, because the categories are released before t
 >>> from dpcurves.data import Axis, Grid
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 >>> workload = CellWorkload((Axis("age", Grid(0, 100, cells=10)),))
->>> strategy = choose_one_round(workload, Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD)))
+>>> strategy = choose_strategy(AT_ONCE, workload, Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD)))
 >>> next(strategy).budget_fraction  # the whole loss in one round
 Fraction(1, 1)
 """
@@ -403,50 +402,20 @@ Answer = TypeVar("Answer")
 StrategyFactory = Callable[[Any, Setting], Strategy[Any]]
 
 
-def choose_one_round(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """Return the strategy for a trust model that answers once.
-
-    Args:
-        workload: What a question needs.
-        setting: Loss and adjacency.
-
-    Returns:
-        A generator: it yields steps, receives their releases, and returns the answer of the workload.
-
-    Raises:
-        TypeError: the workload is not one of dpcurves.
-    """
-    return _choose_strategy(AT_ONCE, workload, setting)
-
-
-def choose_adaptive(workload: Workload[Answer], setting: Setting) -> Strategy[Answer]:
-    """Return the strategy for a trust model that can answer several rounds; public facts decide how many are used.
-
-    Args:
-        workload: What a question needs.
-        setting: Loss and adjacency.
-
-    Returns:
-        A generator: it yields steps, receives their releases, and returns the answer of the workload.
-
-    Raises:
-        TypeError: the workload is not one of dpcurves.
-    """
-    return _choose_strategy(ADAPTIVELY, workload, setting)
-
-
-def _choose_strategy(
+def choose_strategy(
     strategies: Mapping[type[Workload[Any]], StrategyFactory], workload: Workload[Answer], setting: Setting
 ) -> Strategy[Answer]:
-    """Return the strategy (rounds of queries) that answers a workload of this type.
+    """Return the strategy of a workload by its type: a generator that yields steps, receives their releases, and
+    returns the answer of the workload.
 
     Args:
-        strategies: Strategy by type of workload, such as `AT_ONCE`.
-        workload: The counts that will be read.
+        strategies: `AT_ONCE` for a trust model that answers once; `ADAPTIVELY` for one that can answer several rounds,
+            of which public facts decide how many are used.
+        workload: What a question needs.
         setting: Loss and adjacency.
 
     Raises:
-        TypeError: the table has no such type.
+        TypeError: the workload is not one of dpcurves.
     """
     if type(workload) not in strategies:
         raise WrongArgumentType(

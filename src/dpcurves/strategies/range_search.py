@@ -235,11 +235,8 @@ class PilotCounts:
     @property
     def _finest_rounds(self) -> list[Evidence]:
         """The rounds with the largest number of intervals, which are the rounds of the last pilot query."""
-        return self._rounds_of_size(max(len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds))
-
-    def _rounds_of_size(self, intervals: int) -> list[Evidence]:
-        """Return the evidence of the pilot rounds whose query has this number of intervals, in order."""
-        return [evidence for evidence in self.rounds if len(evidence.interval_sums.levels[0].starts) == intervals]
+        sizes = [len(evidence.interval_sums.levels[0].starts) for evidence in self.rounds]
+        return [evidence for evidence, size in zip(self.rounds, sizes, strict=True) if size == max(sizes)]
 
     def estimate_significant_counts(self, total: int | None) -> FloatArray:
         """Return empirical Bayes estimates of the count of each cell from all rounds; 0 where not significant.

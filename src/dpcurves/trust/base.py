@@ -49,9 +49,9 @@ class Planner(Protocol):
         """Return the strategy for a workload: a generator of steps that receives releases and returns the answer.
 
         Which strategy it is depends on public facts alone; its later steps may also depend on earlier releases. Most
-        models return `strategies.choose_one_round` (records can be counted once, on cells known beforehand) or
-        `strategies.choose_adaptive` (records are still held after each answer). A model may use a specialised strategy
-        for some workloads.
+        models return the strategy that `strategies.choose_strategy` finds in `AT_ONCE` (records can be counted once, on
+        cells known beforehand) or in `ADAPTIVELY` (records are still held after each answer). A model may use a
+        specialised strategy for some workloads.
 
         Args:
             workload: The counts or sums that a question needs, with their public cells.

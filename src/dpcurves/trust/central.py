@@ -32,7 +32,7 @@ from ..mechanisms import AUTO, LazyMechanism, Mechanism, MechanismChoice, add_no
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import MOST_COUNTED, CountQuery, PartitionQuery, Query
-from ..strategies import choose_adaptive, choose_one_round
+from ..strategies import ADAPTIVELY, AT_ONCE, choose_strategy
 from .base import Answer, require_charged
 
 if TYPE_CHECKING:
@@ -159,8 +159,8 @@ class Central:
             loss: Privacy budget of the workload.
             adjacency: Neighbouring relation of the guarantee.
         """
-        choose_strategy = choose_adaptive if isinstance(self.mechanism, MechanismChoice) else choose_one_round
-        return choose_strategy(workload, Setting(loss, adjacency))
+        strategies = ADAPTIVELY if isinstance(self.mechanism, MechanismChoice) else AT_ONCE
+        return choose_strategy(strategies, workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of one query: mechanism, noise, loss and expected error. Reads no records.

@@ -93,7 +93,7 @@ def describe_task(task: Task) -> tuple[str, ...]:
         f"Guarantee: {task.loss} for each report, for all questions together, under replace-one; the number of reports"
         f" is public, {_describe_owner_limit(task)}",
         *_describe_reports(task),
-        f"Error of a count: {_plan_example(task).error:.4g} records, twice the variance of one curator's",
+        f"Error of a count: {task.plan((1,), 1).error:.4g} records, twice the variance of one curator's",
         *list_assumptions(task),
         *(describe_published_names([task.where]) if task.where else ()),
     )
@@ -161,15 +161,6 @@ def _describe_proofs(task: Task, encoding: TreeEncoding) -> tuple[str, ...]:
         f"Proofs: a report has {encoding.size} bytes for each server, {replace(encoding, proof_words=0).size}"
         f" without them; a proved answer share has {proved} numbers, {value_count} without proof",
     )
-
-
-def _plan_example(task: Task) -> Plan:
-    """Return the plan of one count of one report, which has the error of every count.
-
-    Args:
-        task: Document of the task.
-    """
-    return task.plan((1,), 1)
 
 
 # SECRET. An owner's table: the slots of its records on the axes that a task of counts declares.

@@ -42,7 +42,7 @@ from dpcurves.mechanisms.lazy_tree import path_distribution
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query
-from dpcurves.strategies import choose_one_round
+from dpcurves.strategies import AT_ONCE, choose_strategy
 from dpcurves.trust.base import Answer, require_charged
 
 from ..serving.noise_key import NoiseKey
@@ -149,7 +149,7 @@ class FunctionShares:
             loss: The loss of all rounds together.
             adjacency: Which tables the loss is about.
         """
-        return choose_one_round(workload, Setting(loss, adjacency))
+        return choose_strategy(AT_ONCE, workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan a query to the two servers. Touches no data.

@@ -673,34 +673,6 @@ def _cell_index_sql(bound: Sequence[engines.BoundAxis], slots: Sequence[str]) ->
     return cell
 
 
-def _count_in_sql(
-    connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis], slots: Sequence[str]
-) -> IntArray:
-    """SENSITIVE: return the exact number of rows per cell, followed by the missing rows, counted by DuckDB.
-
-    Args:
-        connection: DuckDB connection.
-        rows: FROM clause.
-        bound: Axes, bound to their columns.
-        slots: SQL of the index of the cell along each axis.
-
-    Returns:
-        Counts, (cells + 1,), cells in row-major order.
-    """
-    slot_columns = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
-    cell = _cell_index_sql(bound, [f"k{number}" for number in range(len(bound))])
-    grouped = (
-        f"SELECT {cell} AS place, count(*) AS n FROM (SELECT {slot_columns} FROM ({_read_sql(rows, bound)})) GROUP BY 1"
-    )
-    counts = connection.execute(
-        f"SELECT coalesce(place::BIGINT, {engines.table_size(bound)}), n FROM ({grouped})"
-    ).fetchnumpy()
-    cells, row_counts = counts.values()
-    table = np.zeros(engines.table_size(bound) + 1, dtype=np.int64)
-    table[np.asarray(cells)] = np.asarray(row_counts)  # empty cells are not in the result
-    return table
-
-
 def _read_numbers(
     connection: duckdb.DuckDBPyConnection, rows: str, bound: Sequence[engines.BoundAxis]
 ) -> Iterator[Sequence[FloatArray]]:
@@ -806,9 +778,10 @@ class DuckEngine:
         Raises:
             MissingPackage: only pyarrow reads a column, and it is not installed.
         """
-        require_readable(self._source, self._derived.find_inputs([bound_axis.place for bound_axis in bound]))
+        positions = [bound_axis.place for bound_axis in bound]
+        require_readable(self._source, self._derived.find_inputs(positions))
         # Costly sources are read once: the stored columns are all that were checked.
-        self._wanted |= {bound_axis.place for bound_axis in bound}
+        self._wanted.update(positions)
         if isinstance(self._source, HasLines):
             self._wanted.add(self._source.line_place)
 
@@ -843,7 +816,19 @@ class DuckEngine:
         """
         slots = _slots_sql(bound)
         if None not in slots:
-            return _count_in_sql(self._engine.connection, rows, bound, [slot for slot in slots if slot])
+            slot_columns = ", ".join(f"{slot} AS k{number}" for number, slot in enumerate(slots))
+            cell = _cell_index_sql(bound, [f"k{number}" for number in range(len(bound))])
+            slots_sql = f"SELECT {slot_columns} FROM ({_read_sql(rows, bound)})"
+            grouped = f"SELECT {cell} AS place, count(*) AS n FROM ({slots_sql}) GROUP BY 1"
+            missing = engines.table_size(bound)  # the place of rows that are missing on an axis: after all cells
+            places, row_counts = (
+                self._engine.connection.execute(f"SELECT coalesce(place::BIGINT, {missing}), n FROM ({grouped})")
+                .fetchnumpy()
+                .values()
+            )
+            table = np.zeros(missing + 1, dtype=np.int64)
+            table[np.asarray(places)] = np.asarray(row_counts)  # empty cells are not in the result
+            return table
         tally = engines.CellCounts(_slot_cells(bound, slots))
         for columns in _read_batches(self._engine.connection, rows, bound, slots):
             tally.add(columns)
