@@ -126,6 +126,9 @@ def __getattr__(name: str) -> Any:
 def _load_extension(name: str) -> Any:
     """Return the object that another package declares under this name.
 
+    Args:
+        name: Public name that `dpcurves` forwards to another package.
+
     Raises:
         MissingPackage: the package, or one of its dependencies, is not installed.
     """

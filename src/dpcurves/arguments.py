@@ -29,7 +29,7 @@ from os import PathLike, fspath
 from types import FunctionType, MappingProxyType
 from typing import Any, Self, TypeVar, cast
 
-from .foreign_text import LONGEST_REASON, escape_for_terminal
+from .foreign_text import escape_for_terminal
 
 Member = TypeVar("Member", bound=Enum)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -46,6 +46,9 @@ def describe_value(value: object) -> str:
     type.
 
     Containers are never printed, because they may hold records.
+
+    Args:
+        value: Any object that a caller passed as an argument.
 
     >>> describe_value("0:1"), describe_value([3, 4]), describe_value(10**99)
     ("'0:1'", 'a list', 'an int of 100 characters')
@@ -115,8 +118,13 @@ class ProtocolError(InvalidArgument):
         """Return the error of the line ``argument: rule`` that another machine sent with an HTTP status.
 
         The words of another machine become one line of limited length, in which all characters are visible.
+
+        Args:
+            line: The line, as the other machine sent it.
+            status: The HTTP status.
         """
-        line = escape_for_terminal(line, LONGEST_REASON)
+        # 400 characters: a longer reason could push earlier lines off the screen
+        line = escape_for_terminal(line, 400)
         kind = ServiceUnavailable if status in (503, 504) else cls  # service unavailable, gateway timeout
         argument, separator, rule = line.partition(": ")
         return kind(argument, rule, status) if separator else kind("server", line, status)
@@ -210,15 +218,21 @@ def require_plain_digits(text: str) -> None:
     """Refuse a number with ``_`` between its digits, or with other digits than 0 to 9, both of which Python reads: a
     slip in typing 1.0 must not become 10.
 
+    Args:
+        text: A number as the user typed it.
+
     Raises:
         ValueError: the text has one of these characters.
     """
     if "_" in text or not text.isascii():
-        raise ValueError("a number is written in the digits 0 to 9, without _")
+        raise ValueError("write the number in the digits 0 to 9, without _, as in 1000")
 
 
 def parse_float(text: str) -> float:
     """Return the double of a text in plain digits (`require_plain_digits`).
+
+    Args:
+        text: A number as the user typed it.
 
     Raises:
         ValueError: the text has another form.
@@ -267,7 +281,10 @@ def require_positive_fraction(name: str, value: Fraction, largest: int) -> Fract
 
 
 def require_draw_count(size: int) -> int:
-    """Return a number of draws if it is at least 0.
+    """Return the number of draws of a random sample, after a check that it is at least 0.
+
+    Args:
+        size: Number of draws.
 
     Raises:
         ValueError: `size` is negative.
@@ -300,6 +317,9 @@ def require_number(name: str, value: Any) -> float:
 def convert_to_double(value: object) -> float | None:
     """Return a real number of Python or NumPy as a float; None for a truth value, for other types, and for a
     number beyond the range of doubles.
+
+    Args:
+        value: Any object.
 
     >>> convert_to_double(3), convert_to_double(True), convert_to_double("3"), convert_to_double(10**400)
     (3.0, None, None, None)
@@ -537,6 +557,9 @@ def require_count(name: str, value: Any) -> int:
 def require_path(name: str, value: Any) -> None:
     """Raise unless `value` is the path of a file as a text or a path.
 
+    Args:
+        name: Name of the argument, for the error message.
+
     Raises:
         TypeError: `value` is neither.
         ValueError: `value` is empty, or holds characters that no file name has.
@@ -609,9 +632,13 @@ TYPE_CHECKS: Mapping[str, Callable[[str, Any], object]] = MappingProxyType({
 
 
 def check_common_arguments(function: Function) -> Function:
-    """Return the function with the checks of `CHECKS` and `TYPE_CHECKS` before it runs.
+    """Return the function with checks before it runs: arguments of common names, such as `level`, get the checks that
+    `CHECKS` and `TYPE_CHECKS` list by name.
 
     None is allowed where the annotation has it. An argument `tuning` must have the class of its default.
+
+    Args:
+        function: Function or method whose arguments are checked by their names.
 
     >>> @check_common_arguments
     ... def ends(level: float, *, population: bool = False) -> float: return level
@@ -657,6 +684,9 @@ def check_common_arguments(function: Function) -> Function:
 
 def remove_brackets(annotation: str) -> str:
     """Return an annotation without brackets and their content.
+
+    Args:
+        annotation: Type annotation as text.
 
     >>> remove_brackets("Mapping[str, list[int]] | Sequence[int]")
     'Mapping | Sequence'

@@ -55,7 +55,7 @@ def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(loop)
     def run_compiled(*arguments: P.args, **keywords: P.kwargs) -> R:
-        """Call the compiled loop."""
+        """Call the loop that `compile_loop` decorates, compiled to machine code by Numba, with these arguments."""
         result: R = compile_with_numba(loop)(*arguments, **keywords)
         return result
 
@@ -121,10 +121,14 @@ def _make_cache_robust(compiled: Any) -> None:
 
 
 def _return_none_on_error(method: Callable[P, R]) -> Callable[P, R | None]:
-    """Return the method of a cache, changed to return None instead of raising; numba reads None as a missing entry."""
+    """Return the method of a cache, changed to return None instead of raising; numba reads None as a missing entry.
+
+    Args:
+        method: Method of numba's disk cache that reads or writes an entry.
+    """
 
     def call_or_none(*arguments: P.args, **keywords: P.kwargs) -> R | None:
-        """Call the method; return None if it raises any error."""
+        """Call the decorated method with these arguments; return None if it raises any error."""
         with suppress(Exception):
             return method(*arguments, **keywords)
         return None

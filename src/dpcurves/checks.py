@@ -120,7 +120,8 @@ def check_result(result: Any, *, draw: bool = True) -> None:
 
 
 def _check_trust_model(question: Any, trust: TrustModel[Any]) -> TrustModelCheck:
-    """Plan a question under one trust model, for all losses and adjacencies, and return whether it is answered.
+    """Plan a question under one trust model, for all losses and adjacencies, and return whether the model can answer
+    the question.
 
     Args:
         question: The question.
@@ -155,6 +156,9 @@ def _check_absurd_answers(question: Any) -> None:
 
     Answers that the question refuses under an adjacency are skipped.
 
+    Args:
+        question: The question.
+
     Raises:
         Failure: some answers lead to an invalid result. The message names the answers and the adjacency.
     """
@@ -188,8 +192,11 @@ def _answer_synthetically(question: Any, adjacency: Adjacency, send: Callable[[i
     budget = QuestionBudget.for_planning(PLANNED_LOSS)
 
     def send_reply(step: Step) -> Release:
-        """Return the release of a step with the made-up integers, or a blank release if its distribution allows only
-        some integers.
+        """Return the release of a step with made-up integers, or with placeholders if its distribution allows only some
+        integers.
+
+        Args:
+            step: Query, and its fraction of the loss.
         """
         allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan = trust.plan_query(step.query, allotment.loss, adjacency)

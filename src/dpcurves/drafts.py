@@ -132,6 +132,9 @@ def sweep_drafts(folder: Path) -> int:
 
     At most 1,000 entries of the folder are looked at. A folder that cannot be read is left alone.
 
+    Args:
+        folder: The folder.
+
     Returns:
         The number of removed files; 0 where files cannot be locked.
     """

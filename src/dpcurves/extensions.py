@@ -30,7 +30,11 @@ RESULT_GROUP = "dpcurves.results"
 
 @cache
 def _entry_points_of_group(group: str) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group, sorted by name; cached, as reading the files of all packages takes 30 ms."""
+    """Return the entry points of a group, sorted by name; cached, as reading the files of all packages takes 30 ms.
+
+    Args:
+        group: Name of the group.
+    """
     return tuple(sorted(entry_points(group=group), key=lambda entry: entry.name))
 
 
@@ -56,13 +60,16 @@ def find_packages() -> tuple[ModuleType, ...]:
 def load_field_object(name: str) -> Any:
     """Return the public object of this name from an extension package.
 
+    Args:
+        name: Public name, as in ``dpcurves.NAME``.
+
     Raises:
         AttributeError: no installed package has the name.
     """
     for package in () if name.startswith("_") else find_packages():
         if name in package.__all__:
             return getattr(package, name)
-    raise AttributeError(f"no package of a field has {name!r}")
+    raise AttributeError(f"no installed package defines {name!r}; install the package of its field")
 
 
 def load_results(kind: str) -> None:

@@ -27,10 +27,6 @@ LONGEST_LINE = 2_000
 """Characters shown of one line in a terminal or log: more than any line of this package has, and fewer than fill a
 screen twice.
 """
-LONGEST_REASON = 400
-"""Characters shown of the reason that another machine gives for an error. A longer one could push earlier lines off the
-screen.
-"""
 IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0") | frozenset(
     map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
 )
@@ -52,7 +48,11 @@ CLOSING = {**dict.fromkeys("\u202a\u202b", "\u202c"), **dict.fromkeys("\u2066\u2
 
 
 def is_hidden(character: str) -> bool:
-    """Return True if a character has no visible glyph, or may hide or move other characters."""
+    """Return True if a character has no visible glyph, or may hide or move other characters.
+
+    Args:
+        character: One character.
+    """
     return (not character.isascii() and (character in IGNORABLE or category(character) in HIDDEN)) or (
         character < " " or character == "\x7f"
     )  # fmt: skip
@@ -110,6 +110,9 @@ def _put_backslash(match: re.Match[str]) -> str:
 
     HTML becomes an entity, because some readers of Markdown ignore a backslash before ``<``. A number that would begin
     a list gets the backslash behind it.
+
+    Args:
+        match: Match of the character, or of the number that would begin a list.
     """
     if match[0] in "<&":
         return escape(match[0])
@@ -119,6 +122,9 @@ def _put_backslash(match: re.Match[str]) -> str:
 def _escape_character(character: str) -> str:
     """Return a visible character as itself, a space of any width as a plain space, and any other character as an
     escape.
+
+    Args:
+        character: One character.
     """
     if is_hidden(character):
         return character.encode("unicode_escape", "surrogatepass").decode("ascii")
@@ -154,7 +160,9 @@ def flatten_label(text: object) -> str:
 
 
 def _replace_unstorable(text: str) -> str:
-    """Return `text` with U+FFFD in place of characters that no page or font can hold, and of forced directions."""
+    """Return `text` with U+FFFD in place of characters that no page or font can hold, and of overrides of the writing
+    direction.
+    """
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -168,6 +176,9 @@ def _replace_unstorable(text: str) -> str:
 def _end_directions(line: str) -> str:
     """Return the characters that end all open directions of writing in a line, the innermost first; empty if none is
     open.
+
+    Args:
+        line: Text of one line.
     """
     open_ends: list[str] = []
     for character in line:

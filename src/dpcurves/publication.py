@@ -184,6 +184,9 @@ def _name_results(
 ) -> dict[str, ReleasedResult]:
     """Return the results by the name of their files, without ending; results without a name get one by their kind.
 
+    Args:
+        results: One result, several, or results by name.
+
     Raises:
         ValueError: there is no result, or a file name is invalid.
     """
@@ -236,6 +239,10 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 
     A reader sees each file as it was or as it is now, also if the writer is killed.
 
+    Args:
+        folder: The folder.
+        files: Content of each file by its name.
+
     Raises:
         InvalidArgument: the folder holds other files.
     """
@@ -256,6 +263,9 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
 def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
     """Return the privacy of several results in plain words: each guarantee, its meaning, and a bound of the total
     loss.
+
+    Args:
+        results: Results by name of their files.
     """
     parts = [translate("Privacy of these results")]
     if any(result.privacy.seeded for result in results.values()):
@@ -269,7 +279,11 @@ def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
 
 
 def describe_privacy(privacy: PrivacyStatement) -> str:
-    """Return a privacy statement in plain words, one sentence per line, in the reader's language."""
+    """Return a privacy statement in plain words, one sentence per line, in the reader's language.
+
+    Args:
+        privacy: The privacy statement.
+    """
     if privacy.trust == OPEN:
         return translate("Exact counts of public records: there was nothing to protect.")
     if privacy.trust.startswith(ELSEWHERE):
@@ -375,13 +389,20 @@ def _describe_range(statements: Sequence[PrivacyStatement]) -> str:
 
 
 def _name_definition(privacy: PrivacyStatement) -> str:
-    """Return the name of the definition of privacy that a statement meets."""
+    """Return the name of the definition of privacy that a statement meets.
+
+    Args:
+        privacy: The privacy statement.
+    """
     kind = "zero-concentrated differential privacy" if privacy.epsilon is None else "differential privacy"
     return f"approximate {kind}" if privacy.delta else f"pure {kind}" if privacy.epsilon is not None else kind
 
 
 def _parse_date(text: str | None) -> str:
     """Return a date of the calendar in ISO 8601; None stands for today, in UTC.
+
+    Args:
+        text: Date as the user passed it; None: today.
 
     Raises:
         ValueError: the text is no such date.
@@ -397,6 +418,10 @@ def _parse_date(text: str | None) -> str:
 def _describe_files(name: str, size: str) -> list[tuple[str, str]]:
     """Return the rows of a result on the page, each a text and a file name or an empty text: its size, then its
     files.
+
+    Args:
+        name: Name of the files of the result, without ending.
+        size: Size of the result in words; empty: not known.
     """
     files = [(f"{name}{ending}", f"{name}{ending}") for ending in (".csv", ".json", *PICTURES)]
     return [*([(size, "")] if size else []), *files]
@@ -406,6 +431,9 @@ def _describe_size(result: ReleasedResult) -> str:
     """Return the size of a result in words: its public number of units, or its released number of records.
 
     The text is empty if neither is known.
+
+    Args:
+        result: The released result.
     """
     privacy = result.privacy
     if privacy.units is not None:

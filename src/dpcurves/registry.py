@@ -75,7 +75,7 @@ class EntryField:
 
     @property
     def path(self) -> str:
-        """Path of the field in an entry, as comments and errors print it."""
+        """Path of the field in an entry of the registry, as comments and errors print it."""
         return f"deployment.{self.section}.{self.name}"
 
 
@@ -262,7 +262,7 @@ TEMPLATE = """\
 
 
 def read_about(path: str | Path) -> About:
-    """Return the facts of a TOML file.
+    """Return the facts on a publication that the user states in a TOML file, such as curators and region.
 
     Args:
         path: Path of the TOML file, in UTF-8.
@@ -283,7 +283,10 @@ def read_about(path: str | Path) -> About:
 
 
 def parse_about(text: str) -> About:
-    """Return the facts of a text in TOML.
+    """Return the facts on a publication that a TOML text states, such as curators and region.
+
+    Args:
+        text: Text in TOML.
 
     Raises:
         ValueError: the text is not TOML, or a key is unknown or has a value of another type. Names the key.
@@ -305,7 +308,7 @@ def parse_about(text: str) -> About:
 
 
 def _parse_fact(key: str, value: object) -> Any:
-    """Return one fact of the TOML file.
+    """Check one fact of the TOML file of facts about a deployment, and return it as the registry needs it.
 
     Args:
         key: Name of the fact.
@@ -338,7 +341,11 @@ def _parse_fact(key: str, value: object) -> Any:
 
 
 def _is_date(text: str) -> bool:
-    """Return whether a text is a day in YYYY-MM-DD."""
+    """Return whether a text is a day in YYYY-MM-DD.
+
+    Args:
+        text: Any text.
+    """
     try:
         return re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII) is not None and bool(date.fromisoformat(text))
     except ValueError:
@@ -380,6 +387,9 @@ def select_protected(results: Sequence[ReleasedResult]) -> list[PrivacyStatement
     """Return the privacy statement of each release of confidential records.
 
     Results that were computed from the same releases have one statement.
+
+    Args:
+        results: Results of a publication.
     """
     return list(
         {
@@ -409,7 +419,11 @@ def add_losses(statements: Sequence[PrivacyStatement]) -> TotalLoss | None:
 
 
 def _release_fingerprint(result: ReleasedResult) -> str:
-    """Return text that is equal for results of the same releases, whose loss counts once."""
+    """Return text that is equal for results of the same releases, whose loss counts once.
+
+    Args:
+        result: The released result.
+    """
     releases = [release.to_json() for release in result.rounds]
     return json.dumps([result.privacy.grant, result.privacy.loss, releases or result.to_json()], sort_keys=True)
 
@@ -458,7 +472,7 @@ def make_entry(results: Mapping[str, ReleasedResult], about: About, title: str =
 
 
 def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
-    """Return the highest tier of which, as of all tiers below it, no field is missing; at least 1.
+    """Return the highest tier of the registry for which the entry is complete, with all lower tiers; at least 1.
 
     Args:
         deployment: Fields of the registry's entry by name, in each section by name.
@@ -471,7 +485,7 @@ def _find_tier(deployment: Mapping[str, Mapping[str, Any]]) -> int:
 
 
 def _describe_product(results: Mapping[str, ReleasedResult], about: About, title: str) -> dict[str, str]:
-    """Return the facts of the product that the results have: their list and its title, unless stated.
+    """Return the registry's fields on the published product: the list of its results, and its title.
 
     Args:
         results: Results by name of their files.
@@ -488,7 +502,8 @@ def _describe_product(results: Mapping[str, ReleasedResult], about: About, title
 def _describe_guarantee(
     statements: Mapping[str, PrivacyStatement], losses: Sequence[PrivacyStatement]
 ) -> dict[str, Any]:
-    """Return the facts on variant, loss, unit and trust. A result with reproducible noise has no guarantee.
+    """Return the registry's fields on privacy definition, loss, unit and trust model; without the loss if noise came
+    from a seed.
 
     Args:
         statements: Privacy statements by name of the result.
@@ -531,7 +546,7 @@ def _describe_guarantee(
 
 
 def _describe_statement(privacy: PrivacyStatement) -> str:
-    """Return the loss, the neighbours and the unit of one result in a line.
+    """Return a line with the privacy loss, the neighbours and the protected unit of one result, for the registry.
 
     Args:
         privacy: Privacy statement of the result.
@@ -577,7 +592,7 @@ def _describe_neighbours(privacy: PrivacyStatement) -> str:
 
 
 def _describe_model(losses: Sequence[PrivacyStatement]) -> dict[str, str]:
-    """Return deployment model, its details and its actors by the trust models of the results.
+    """Return the fields of the registry on the deployment model (central, local, ...): its name, details and actors.
 
     Args:
         losses: Statements of the protected results, one per release.
@@ -600,7 +615,7 @@ def _describe_model(losses: Sequence[PrivacyStatement]) -> dict[str, str]:
 def _describe_accounting(
     statements: Mapping[str, PrivacyStatement], losses: Sequence[PrivacyStatement]
 ) -> dict[str, str]:
-    """Return the facts on composition, post-processing and mechanisms.
+    """Return the registry's fields on composition, post-processing and mechanisms.
 
     Args:
         statements: Privacy statements by name of the result.
@@ -645,6 +660,9 @@ def list_missing(entry: Mapping[str, Any]) -> list[EntryField]:
     """Return the fields that an entry lacks, without those that no tier needs.
 
     Fields whose absence makes the entry invalid come first, then fields of lower tiers.
+
+    Args:
+        entry: Entry of the registry, as `make_entry` returns it.
     """
     deployment = entry["deployment"]
     missing = [
@@ -656,7 +674,7 @@ def list_missing(entry: Mapping[str, Any]) -> list[EntryField]:
 
 
 def _is_needed(entry_field: EntryField, deployment: Mapping[str, Any]) -> bool:
-    """Return whether an entry without this field is invalid. Sections but the first may be absent as a whole.
+    """Return whether an entry of the registry is invalid without this field.
 
     Args:
         entry_field: Field of the registry's entry.
@@ -666,11 +684,17 @@ def _is_needed(entry_field: EntryField, deployment: Mapping[str, Any]) -> bool:
 
 
 def check_entry(entry: object) -> list[str]:
-    """Return what is wrong with an entry by the registry's schema, one line for each problem; empty if it is valid."""
+    """Return what is wrong with an entry by the registry's schema, one line for each problem; empty if it is valid.
+
+    Args:
+        entry: Parsed YAML of an entry.
+    """
     if not isinstance(entry, Mapping):
         return ["the entry must be an object"]
     problems = [f"{key} is not a field of an entry" for key in entry if key not in ("url_slug", *OUTER, "deployment")]
-    problems += [f"{key} must be one of {choices}" for key, choices in OUTER.items() if not _is_of(entry, key, choices)]
+    problems += [
+        f"{key} must be one of {choices}" for key, choices in OUTER.items() if not _has_choice(entry, key, choices)
+    ]
     if not isinstance(entry.get("url_slug"), str) or not entry["url_slug"]:
         problems.append("url_slug must be a text")
     deployment = entry.get("deployment")
@@ -688,8 +712,8 @@ OUTER: Mapping[str, tuple[Any, ...]] = MappingProxyType({"status": STATUSES, "ti
 """Choices of the fields beside ``deployment``."""
 
 
-def _is_of(entry: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> bool:
-    """Return whether an entry has one of these choices, of the same type: True is not 1.
+def _has_choice(entry: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> bool:
+    """Return whether a field of an entry has one of these values and its type, so that True is not 1.
 
     Args:
         entry: Entry of the registry's form.
@@ -742,7 +766,11 @@ def _is_valid(entry_field: EntryField, value: object) -> bool:
 
 
 def format_entry(entry: Mapping[str, Any]) -> str:
-    """Return an entry as YAML, headed by comments that name the schema and the missing fields."""
+    """Return an entry as YAML, headed by comments that name the schema and the missing fields.
+
+    Args:
+        entry: Entry of the registry, as `make_entry` returns it.
+    """
     lines = [f"# Entry for the registry of differential-privacy deployments; schema: {SCHEMA}."]
     if check_entry(entry):
         lines.append("# Not valid yet: required fields are missing.")
@@ -780,7 +808,11 @@ def _format_mapping(mapping: Mapping[str, Any], depth: int) -> list[str]:
 
 
 def _fits_block(text: str) -> bool:
-    """Return whether a text of several lines reads back unchanged as a literal block of YAML."""
+    """Return whether a text of several lines reads back unchanged as a literal block of YAML.
+
+    Args:
+        text: Text of several lines.
+    """
     lines = text.split("\n")
     return (
         len(lines) > 1 and bool(lines[0]) and bool(lines[-1]) and not lines[0].startswith(" ")
@@ -789,7 +821,11 @@ def _fits_block(text: str) -> bool:
 
 
 def _quote(text: str) -> str:
-    """Return a text in the double quotes of YAML, with an escape for each character that is not visible."""
+    """Return a text in the double quotes of YAML, with an escape for each character that is not visible.
+
+    Args:
+        text: Any text.
+    """
     escaped = []
     for character in json.dumps(text, ensure_ascii=False)[1:-1]:
         code = ord(character)
@@ -805,5 +841,8 @@ def _quote(text: str) -> str:
 def _format_number(number: int | Fraction) -> str:
     """Return a number as a decimal without an exponent, because YAML 1.1 would read that as a text; fractions are
     rounded up.
+
+    Args:
+        number: A loss, or another exact number.
     """
     return str(number) if isinstance(number, int) else f"{Decimal(_format(number)):f}"

@@ -125,6 +125,9 @@ def write_review(
 def require_unpublished(folder: Path) -> None:
     """Check that a review may be written into a folder; drafts of a review that was killed are removed from it.
 
+    Args:
+        folder: Folder of the review; it need not exist.
+
     Raises:
         ValueError: the path is a file; the folder holds other files than ``REVIEW.md``; `publish` wrote it, or it lies
             inside a folder that `publish` wrote.
@@ -142,7 +145,11 @@ def require_unpublished(folder: Path) -> None:
 
 
 def _is_published(folder: Path) -> bool:
-    """Return True if the folder holds the files that `publish` writes."""
+    """Return True if the folder holds the files that `publish` writes.
+
+    Args:
+        folder: An existing folder.
+    """
     return all((folder / name).exists() for name in (PAGE, PRIVACY_TEXT, CHECKSUMS))
 
 
@@ -199,7 +206,11 @@ def describe_review(
 
 
 def _escape(text: object) -> str:
-    """Return a text as one line of Markdown, escaped so that readers see the text literally."""
+    """Return a text as one line of Markdown, escaped so that readers see the text literally.
+
+    Args:
+        text: Any object; its `str` is shown.
+    """
     # characters of a name or question in the sheet: longer than any that a ledger takes, so that none is cut
     cell_length = 20_000
     return escape_for_markdown(text, cell_length)
@@ -215,7 +226,7 @@ def _state(text: str) -> str:
 
 
 def mark_open() -> str:
-    """Return the mark of an open answer, with space to fill it in, in the reader's language."""
+    """Return the mark of an unanswered question of a review, with space for the answer, in the reader's language."""
     return f"**{translate('To fill in')}:** {BLANK}"
 
 
@@ -282,7 +293,8 @@ def _describe_releases(
 
 
 def _describe_in_short(statement: Statement, results_by_request: Mapping[str, tuple[str, ReleasedResult]]) -> str:
-    """Return a list of what was asked, the size of the table, the rule for a person, and what the total loss means.
+    """Return the summary of a review: what was asked, the size of the table, how one person is protected, and the total
+    loss.
 
     Args:
         statement: Account of the dataset, and its charges.
@@ -443,6 +455,9 @@ def _format_questions(questions: Sequence[ReviewQuestion]) -> list[str]:
     """Return questions and answers as Markdown, under the headings of their topics.
 
     The heading states how many questions are open in part or whole.
+
+    Args:
+        questions: Questions of reviewers, with their answers.
     """
     count = sum(not question.answer or mark_open() in question.answer for question in questions)
     heading = translate(f"Questions of reviewers ({count} of {len(questions)} open in part or whole)")
@@ -457,7 +472,11 @@ def _format_questions(questions: Sequence[ReviewQuestion]) -> list[str]:
 
 
 def _name_source(question: ReviewQuestion) -> str:
-    """Return the guides that ask a question, with the topic of the first one."""
+    """Return the names of the guides that ask a question, with the topic under which the first one asks.
+
+    Args:
+        question: Question of reviewers.
+    """
     guide, *others = (translate(guide) for guide in question.guides)
     return "; ".join([f"{guide}, {translate(question.subject)}" if question.subject else guide, *others])
 
@@ -532,7 +551,11 @@ def _answer_questions(
 
 
 def _describe_unit(account: Account) -> str:
-    """Return the privacy unit of an account and what it leaves unprotected."""
+    """Return the privacy unit of an account and what it leaves unprotected.
+
+    Args:
+        account: Account of the dataset.
+    """
     unit = account.unit
     if not unit.column:
         return translate("Each record. A person with several records is not protected as a whole.")
@@ -544,7 +567,11 @@ def _describe_unit(account: Account) -> str:
 
 
 def _describe_adjacency(account: Account) -> str:
-    """Return the neighbouring tables of an account in words."""
+    """Return the neighbouring tables of an account in words.
+
+    Args:
+        account: Account of the dataset.
+    """
     protected = f"all records of one {_escape(account.unit.column)}" if account.unit.column else "one record"
     if account.neighbours.has_public_units:
         return translate(
@@ -571,7 +598,7 @@ def _describe_loss(statement: Statement) -> str:
 
 
 def _describe_trust(answered: Sequence[tuple[str, ReleasedResult]], about: About) -> str:
-    """Return the trust models of the results at hand and what the office says of the actors; empty: open.
+    """Return the answer on trust: the trust models of the results at hand, and what the office states about the actors.
 
     Args:
         answered: Name and result of each answer at hand.

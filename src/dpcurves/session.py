@@ -239,8 +239,8 @@ def ask_with_contribution_bound(
     notes = () if unit_sizes.allotment is None else (describe_bound(unit_sizes, bound).describe(adjacency.column),)
 
     def reply_with_bound(step: Step, allotment: Allotment) -> Release:
-        """Return the release of a step under the bound that was found, with a note on the bound and the plan that
-        found it.
+        """Return the release of a step under the contribution bound that the first round chose, with a note on this
+        bound.
 
         Args:
             step: Query, and its fraction of the loss.
@@ -259,6 +259,10 @@ def _largest_feasible_bound(bound: int, plan: Callable[[int], object]) -> int:
 
     A noisy choice must not make a charged question fail because it needs more noise than can be sampled. A bound of 1
     was planned before the charge.
+
+    Args:
+        bound: Noisy choice of the contribution bound.
+        plan: Function that plans the question for a bound, or raises `ArgumentError`.
     """
     while bound > 1:
         try:
@@ -363,7 +367,7 @@ def _largest_feasible_groups(
     selection: Release,
     plan: Callable[[Question[Curve]], object],
 ) -> tuple[str, ...]:
-    """Return the names by which the question can be planned: all, or as many of the largest as its table has room for.
+    """Return the names by which the question can be planned: all, or as many of the largest as its table can hold.
 
     A charged question must not fail because many categories were selected: the others count as "other". Names with ", "
     are left out if the question has a second column of categories, where they could print like a combination.
@@ -441,7 +445,11 @@ def ask_with_budget(
         raise InvalidArgument("by", "only a session with one curator supports unlisted categories: list them")
 
     def pay_and_reply(step: Step) -> Release:
-        """Return the release that answers a step, paid with the step's fraction of the question's budget."""
+        """Return the release that answers a step, paid with the step's fraction of the question's budget.
+
+        Args:
+            step: Query, and its fraction of the loss.
+        """
         _require_paid_query(question, step)
         return reply(step, budget.pay(step.query.charged_query, step.budget_fraction * budget_fraction))
 
@@ -450,7 +458,12 @@ def ask_with_budget(
 
 
 def answer_steps(steps: Generator[Step, Release, Curve], reply: Callable[[Step], Release]) -> Curve:
-    """Run a generator of steps to its end: send the reply to each step, and return the curve that it returns."""
+    """Run a generator of steps to its end: send the reply to each step, and return the curve that it returns.
+
+    Args:
+        steps: Generator that yields steps, is sent their releases, and returns the curve.
+        reply: Function of a step that returns its release.
+    """
     try:
         step = next(steps)
         while True:
@@ -525,12 +538,12 @@ def _require_paid_query(question: object, step: Step) -> None:
     if find_charged_query(question) not in (None, step.query.charged_query):
         raise InvalidArgument(
             "question",
-            "the query of a step differs from the query that its request pays for: let each step ask that one",
+            "the query of a step differs from the query that its request pays for: let each step ask the charged query",
         )
 
 
 def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
-    """Return the loss if it and the question can be charged.
+    """Check that a question can be asked and its loss can be charged, and return the loss.
 
     Raises:
         TypeError, ValueError: `question` is not a question, or `loss` is not a loss that a budget can hold.
@@ -671,7 +684,7 @@ class Session:
 
     @property
     def _report(self) -> BalanceReport:
-        """Budget, charges and remaining budget of the account, as printed."""
+        """Budget, charges and remaining budget of the account, in the form that `repr` and notebooks print."""
         from .display import BalanceReport
 
         return BalanceReport.from_statement(self.statement)
@@ -700,9 +713,11 @@ class Session:
         return self._ledger.balance(self._dataset)
 
     def is_charged(self, request: str) -> bool:
-        """Return True if a charge was made under this request name in the session's account.
+        """Return True if the account was already charged for this request, so that repeating the question costs
+        nothing.
 
-        Asking the same question under it again costs nothing.
+        Args:
+            request: Name of the request.
         """
         return self._ledger.find_grant(self._dataset, request) is not None
 
@@ -916,6 +931,10 @@ class Session:
         """Return the curve of a charged question. Stored answers are read from the ledger, so its numbers never
         change.
 
+        Args:
+            question: The question that was charged.
+            grant: Proof of the charge, from `charge_for`.
+
         Raises:
             ValueError: the grant is not from this ledger.
         """
@@ -988,8 +1007,8 @@ class Session:
         return curve if self._source is None or with_source is None else with_source(self._source)
 
     def _run(self, plan: Plan, grant: Grant, allotment: Allotment, counted: CountedTable) -> Release:
-        """Return the release of a plan, run on the records by the trust model. Charged before; the noise is drawn
-        here.
+        """Return the release of a plan, run on the records by the trust model. The question was charged before; the
+        noise is drawn here.
 
         Args:
             plan: Plan of a round.
@@ -1053,7 +1072,8 @@ class Session:
         return self._records[unit]
 
     def check_plans(self, plans: Plans) -> None:
-        """Raise unless the table fits the plans; `ask` checks this before the charge.
+        """Raise unless the table has the columns and the units that the plans need; `ask` checks this before the
+        charge.
 
         Args:
             plans: The plans of a question, from `plan`.
@@ -1077,8 +1097,8 @@ class Session:
 
 
 def _resolve_trust(trust: TrustModel[Curator] | None, table: object) -> TrustModel[Curator]:
-    """Return the trust model of a session, completed with facts of the table: an outside engine that reads all records
-    is trusted like the curator, and a CSV file releases reasons for missing values.
+    """Return the trust model of a session, with what the table adds: trust in an outside engine, and reasons for
+    missing values of a CSV file.
 
     Args:
         trust: Trust model of one curator; None: `Central`.

@@ -86,8 +86,8 @@ ARGUMENT_RANKS = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3
 0, all other arguments rank 4."""
 
 NO_RANGE = "weights are summed along public cells: give a grid"
-WEIGHTED_HINT = "sums of weights use no hint: leave it out"
-NO_HINT = "a range search uses no hint: leave it out, or give a grid"
+WEIGHTED_HINT = "sums of weights use no hint: leave hint out"
+NO_HINT = "a range search uses no hint: leave hint out, or give a grid"
 
 
 class PrivacyArguments(TypedDict, total=False):
@@ -205,6 +205,10 @@ def add_privacy_arguments(function: Call) -> Call:
     def call_function(*args: Any, **keywords: Any) -> Any:
         """Check the arguments, replace `column` and `where` by a column of the table that is passed as values, and call
         the function.
+
+        Args:
+            args: Positional arguments of the call.
+            keywords: Keyword arguments of the call.
 
         Raises:
             TypeError: an argument is unknown or missing.
@@ -460,7 +464,7 @@ def add_weights(
 
 
 def require_grid(grid: Grid | None) -> Grid:
-    """Return the public grid along which weights are summed.
+    """Return the grid of a weighted question, after a check that the user gave one.
 
     Args:
         grid: The grid; None if the user gave none.
@@ -529,7 +533,11 @@ def resolve_grid(grid: Grid | Auto | None) -> Grid | None:
 
 
 def resolve_unit(unit: float | Auto) -> float:
-    """Return the unit; for ``"auto"`` the smallest one, 2**-30, which is small enough for any column."""
+    """Return the unit; for ``"auto"`` the smallest one, 2**-30, which is small enough for any column.
+
+    Args:
+        unit: Public magnitude of the values, or ``"auto"``.
+    """
     from .curves.bounds import SMALLEST_UNIT
 
     return SMALLEST_UNIT if isinstance(unit, str) and unit == "auto" else unit

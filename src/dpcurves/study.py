@@ -325,7 +325,11 @@ def _require_words(name: str, mapping: object) -> dict[str, str]:
 
 
 def _billionths(loss: PrivacyLoss) -> Fraction:
-    """Return the epsilon or rho of a loss in the ledger's unit, billionths."""
+    """Return the epsilon or rho of a loss in the ledger's unit, billionths.
+
+    Args:
+        loss: The privacy loss.
+    """
     return (loss.rho if loss.epsilon is None else loss.epsilon) * BILLION
 
 

@@ -95,6 +95,9 @@ class Message:
 def load_locale(language: str) -> Locale:
     """Return the rules of numbers and dates of a language.
 
+    Args:
+        language: Code of the language, such as ``"de"``.
+
     Raises:
         ImportError: Babel is not installed.
     """
@@ -136,6 +139,9 @@ def _rank_message(message: Message) -> tuple[int, int]:
     A text may match several messages. Messages with more letters outside their fields come first, because they are more
     specific (so the first number is minus `letters`). Among equals, messages with fewer fields that keep any English
     text (kinds ``name`` and ``text``) come first (the second number is how many there are).
+
+    Args:
+        message: Message of the catalogue.
     """
     return -message.letters, sum(kind in ("name", "text") for kind in message.kinds.values())
 
@@ -160,7 +166,11 @@ class Reader:
     _translations: dict[str, str | None] = field(default_factory=dict)
 
     def translate(self, text: str) -> TypesetText:
-        """Return an English text of the package in this language; a text without a translation stays English."""
+        """Return an English text of the package in this language; a text without a translation stays English.
+
+        Args:
+            text: English text of the package.
+        """
         if isinstance(text, TypesetText) or self._is_written(text):
             return TypesetText(text)
         translation = self._find_translation(text)
@@ -173,12 +183,19 @@ class Reader:
         return TypesetText(translation)
 
     def _is_written(self, text: str) -> bool:
-        """Return whether a text is in the language already: a translation, or, for a reader who knows no words of the
-        user, a text that stayed as it is in a result with such words."""
+        """Return whether a text is in the reader's language already, or stays English because no translation fits.
+
+        Args:
+            text: Text of a picture or page.
+        """
         return text in self.written or (not self.names and text in self.kept)
 
     def _find_translation(self, text: str) -> str | None:
-        """Return the translation of a text; None if no message fits."""
+        """Return the translation of a text; None if no message fits.
+
+        Args:
+            text: English text of the package.
+        """
         if text not in self._translations:
             self._translations[text] = self._match_messages(text)
         return self._translations[text]
@@ -268,14 +285,18 @@ class Reader:
         return None
 
     def _is_name(self, text: str) -> bool:
-        """Return whether a text is a word of the user, several with commas, or a number, as names of categories may
-        be."""
+        """Return whether a text consists of the user's words or of numbers, as names of categories do.
+
+        Args:
+            text: Text of a picture or page.
+        """
         words = [text, *text.split(", ")]
         is_known = [" ".join(word.split()) in self.names or re.fullmatch(NUMBER, word) is not None for word in words]
         return is_known[0] or all(is_known[1:])
 
     def _translate_field(self, value: str, kind: str) -> str | None:
-        """Return the text of a field in this language; None for a phrase without a translation.
+        """Return the part of a message that varies (a name, number, date or phrase) in this language; None for a phrase
+        without a translation.
 
         Args:
             value: Text of the field.
@@ -412,7 +433,7 @@ def keep_names(names: Collection[str]) -> Iterator[None]:
 
 
 def keep_shortened(names: Sequence[object], texts: Sequence[str]) -> None:
-    """Leave shortened words of the user untranslated, too, in the current context; no effect in English.
+    """Keep shortened names of the user untranslated, as `keep_names` does for whole names; no effect in English.
 
     Args:
         names: Texts before shortening; the ones that are words of the user are looked up here.
@@ -425,6 +446,9 @@ def keep_shortened(names: Sequence[object], texts: Sequence[str]) -> None:
 
 def translate(text: str) -> str:
     """Return an English text of the package in the language of the reader, or unchanged for readers of English.
+
+    Args:
+        text: English text of the package.
 
     >>> translate("records")
     'records'

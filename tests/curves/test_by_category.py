@@ -74,9 +74,9 @@ def test_curves_come_back_from_json_with_their_categories_and_bands(many: int) -
     assert again.to_json() == curves.to_json()
     assert (again[1].band(0.9)[0] == curves[1].band(0.9)[0]).all()
     assert again.privacy == curves.privacy
-    with pytest.raises(ValueError, match=r"^curve.kind: 'histogram' is needed, got 'cdf'$"):
+    with pytest.raises(ValueError, match=r"^curve.kind: 'histogram' is needed, got 'cdf': pass the text"):
         ByCategory.from_json(curves.to_json(), Histogram)
-    with pytest.raises(ValueError, match=r"^curve.kind: 'curves' is needed, got 'cdf'$"):
+    with pytest.raises(ValueError, match=r"^curve.kind: 'curves' is needed, got 'cdf': pass the text"):
         ByCategory.from_json(curves[0].to_json(), CDF)
     with pytest.raises(ValueError, match="^curve.evidence.question: "):
         ByCategory.from_json(curves.to_json().replace('"by"', '"of"', 1), CDF)

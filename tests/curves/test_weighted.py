@@ -150,7 +150,9 @@ def test_without_noise_results_by_category_are_those_of_each_category(adjacency:
     assert everyone.count == pytest.approx(w[w >= 0].sum() * CAP / Weights.STEPS, rel=1e-7)
     low, high = everyone.interval(0.95, population=True)
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt((w[w >= 0] ** 2.0).sum()) * CAP / Weights.STEPS, rel=0.05)
-    with pytest.raises(ValueError, match=r"^column: '\*' is counted alone: name a column of numbers, or ask for the"):
+    with pytest.raises(
+        ValueError, match=r"^column: '\*' means all records, without values: name a column of numbers, or ask"
+    ):
         dp.WeightedSummaryQuestion("*", 0, 1, "w", CAP)
 
 

@@ -69,7 +69,10 @@ def test_a_share_is_typed_and_never_guessed() -> None:
         ({"records": 9}, r"^share_of_rows: the question has a filter: give the share of the rows that you think"),
         ({"records": 9, "share_of_rows": 0}, r"^share_of_rows: must be above 0 and at most 1"),
         ({"records": 9, "share_of_rows": 1.5}, r"^share_of_rows: must be above 0 and at most 1"),
-        ({"like": {"x": [1.0], "z": [1.0]}, "share_of_rows": 0.5}, r"^share_of_rows: leave it out: the filter is"),
+        (
+            {"like": {"x": [1.0], "z": [1.0]}, "share_of_rows": 0.5},
+            r"^share_of_rows: leave share_of_rows out: the filter is",
+        ),
     ):
         with pytest.raises(InvalidArgument, match=rule):
             forecast(question, dp.ADD_REMOVE, **facts)

@@ -72,6 +72,9 @@ def open_ledger(url: str) -> Ledger:
 def require_lasting(url: str) -> None:
     """Refuse a ledger URL that is neither of SQLite nor of PostgreSQL, or whose ledger is in memory.
 
+    Args:
+        url: URL of a ledger, as the user typed it.
+
     Raises:
         Misuse: the URL is refused. The message does not repeat the URL, because it may contain a password.
     """
@@ -82,7 +85,7 @@ def require_lasting(url: str) -> None:
 
 
 def files_of(url: str) -> tuple[Path, ...]:
-    """Return the paths of the files that a ledger may have on this machine, whether or not they exist.
+    """Return the paths of the files that a ledger may use on this machine: database, key and temporary files.
 
     Args:
         url: URL of the ledger.
@@ -377,7 +380,11 @@ LEDGER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
 
 
 def _print_statement(statement: Statement) -> None:
-    """Print the charges of an account, its remaining budget, its adjacency and its privacy unit."""
+    """Print the charges of an account, its remaining budget, its adjacency and its privacy unit.
+
+    Args:
+        statement: Statement of the account.
+    """
     from ..display import BalanceReport, ledger_table
 
     account = statement.account

@@ -51,7 +51,7 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
     caught: list[int] = []
 
     def record_signal(number: int, frame: FrameType | None) -> None:
-        """Note the signal and raise `KeyboardInterrupt`.
+        """Store the number of the signal, and raise `KeyboardInterrupt`.
 
         Args:
             number: Number of the signal.
@@ -164,7 +164,11 @@ class Commands(click.Group):
     """Group of commands that reports errors without a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of all commands in the order of their declaration."""
+        """Return the names of all commands in the order of their declaration.
+
+        Args:
+            ctx: Context of click; not used.
+        """
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -193,7 +197,11 @@ class Commands(click.Group):
                     formatter.write_dl(rows)
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return click's help option, made to print the help as plain text."""
+        """Return click's ``--help`` option, which here prints the help as plain text.
+
+        Args:
+            ctx: Context of click.
+        """
         return _help_option(super().get_help_option(ctx))
 
     def main(  # type: ignore[override]
@@ -254,7 +262,11 @@ class OneCommand(click.Command):
     """Command that refuses a repeated option. Click would silently use its last value."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """Return click's help option, made to print the help as plain text."""
+        """Return click's ``--help`` option, which here prints the help as plain text.
+
+        Args:
+            ctx: Context of click.
+        """
         return _help_option(super().get_help_option(ctx))
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
@@ -400,18 +412,33 @@ class OneCommand(click.Command):
 
 
 def _has_option(words: Iterable[str], option: str) -> bool:
-    """Return whether an option is among the words, apart from its value or joined to the value."""
+    """Return whether an option was typed, with its value as the next word or joined to the option by ``=``.
+
+    Args:
+        words: Words of the command line.
+        option: Name of the option with its dashes.
+    """
     return any(word == option or word.startswith(f"{option}=") for word in words)
 
 
 def _example_of(parameter: Any) -> str:
-    """Return how a missing option or argument is typed, with the placeholder of its value."""
+    """Return how a missing option or argument is typed, with the placeholder of its value, as in ``--epsilon EPSILON``.
+
+    Args:
+        parameter: The option or argument, as click declares it.
+    """
     value = str(parameter.metavar or parameter.name.upper())
     return value if parameter.param_type_name == "argument" else f"{parameter.opts[-1]} {value}"
 
 
 def _option_of(parameters: Mapping[str, Any], name: str) -> str:
-    """Return the names of a parameter, or of alternative parameters, as the user types them."""
+    """Return how the user types a parameter of a command: ``--option``, the placeholder of an argument, or alternatives
+    joined by "or".
+
+    Args:
+        parameters: Parameters of the command as click declares them, by name.
+        name: Name of a parameter, or several joined by " or ".
+    """
     alternatives = [parameters[alternative] for alternative in name.split(" or ")]
     return " or ".join(
         parameter.metavar if parameter.param_type_name == "argument" else parameter.opts[-1]
@@ -420,14 +447,24 @@ def _option_of(parameters: Mapping[str, Any], name: str) -> str:
 
 
 def _help_option(option: click.Option | None) -> click.Option | None:
-    """Return the option with `_show_help` as its action; None stays None."""
+    """Return click's help option, made to call `_show_help`; None stays None.
+
+    Args:
+        option: Click's help option; None: the command has none.
+    """
     if option is not None:
         option.callback = _show_help
     return option
 
 
 def _show_help(ctx: Any, param: object, value: bool) -> None:
-    """Print the help of the command and exit, if the option was given."""
+    """Print the help of the command and exit, if ``--help`` was typed.
+
+    Args:
+        ctx: Context of click.
+        param: The help option; not used.
+        value: Whether the option was given.
+    """
     if value and not ctx.resilient_parsing:
         print_to_stdout(ctx.get_help())
         ctx.exit()
@@ -527,12 +564,21 @@ Named = TypeVar("Named", Command, Group)
 
 
 def _select_typed(typed: Sequence[str], known: Mapping[str, Named]) -> Mapping[str, Named]:
-    """Return the command or group that was typed, or all if no typed word names one."""
+    """Return the command or group that was typed, or all if no typed word names one.
+
+    Args:
+        typed: Words of the command line.
+        known: Commands or groups by name.
+    """
     return {typed[0]: known[typed[0]]} if typed and typed[0] in known else known
 
 
 def _make_application(commands: Mapping[str, Command]) -> Commands:
-    """Return the top-level group of commands, with its version option and the exit statuses below its help."""
+    """Return the top-level group of commands, with its version option and the exit statuses below its help.
+
+    Args:
+        commands: Commands by name.
+    """
     version = click.Option([VERSION], is_flag=True, help="Print the version and exit.")
     return _make_group(commands, epilog=EXIT_STATUS, help=dpcurves.__doc__, callback=dpcurves, params=[version])
 
@@ -570,7 +616,7 @@ def dpcurves(context: click.Context, version: bool) -> None:
 
 @click.pass_context
 def show_help(context: click.Context) -> None:
-    """Print the help of the group if no command was given."""
+    """Print the help of the group of commands if it was called without a command."""
     if context.invoked_subcommand is None:
         print_to_stdout(context.get_help())
 
@@ -581,7 +627,8 @@ def _make_group(
     excluded_options: Mapping[str, Collection[str]] = NOTHING,
     **settings: Any,
 ) -> Commands:
-    """Return a click group with these commands, whose options are made from their dataclasses.
+    """Return a click group with these commands, whose options are made from the dataclasses that their parameters are
+    annotated with.
 
     Args:
         commands: Commands by name.

@@ -58,16 +58,19 @@ Part = Callable[[], AbstractContextManager[None]]
 
 @contextmanager
 def run_all_parts() -> Iterator[Part]:
-    """Run every part even if others fail: a plot is drawn although the pipe of standard output is closed.
+    """Context manager that gives a function ``part``: all ``with part():`` blocks inside are run, even if one of them
+    fails.
 
     Raises:
-        Exception: the first failure, after all parts were tried.
+        Exception: the first failure, after all outputs were tried.
     """
     failures: list[Exception] = []
 
     @contextmanager
     def run_part() -> Iterator[None]:
-        """Run one part; an exception is kept for the end."""
+        """Context manager for one output of a command: its exception is stored, and `run_all_parts` raises it at the
+        end.
+        """
         try:
             yield
         except Exception as failure:
@@ -79,7 +82,11 @@ def run_all_parts() -> Iterator[Part]:
 
 
 def format_mechanism_line(curve: Any) -> str:
-    """Return the line that names the mechanism of a result."""
+    """Return the line that names the mechanism of a result.
+
+    Args:
+        curve: The released result.
+    """
     from ..display import describe_mechanism
 
     return f"mechanism: {describe_mechanism(curve.privacy.mechanism)}"
@@ -90,7 +97,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
     files written.
 
     Args:
-        part: Makes a context in which one output is written; its error does not prevent the others.
+        part: Function that makes a context in which one output is written; its error does not prevent the others.
         question: The question, for its text.
         curve: The result.
         view: How the result is printed and drawn.
@@ -116,7 +123,7 @@ def deliver(part: Part, question: object, curve: Any, view: View[Any], output: O
 def deliver_with_notes(
     question: object, curve: Any, view: View[Any], output: Output, describe_files: Callable[[list[str]], Iterable[str]]
 ) -> None:
-    """Deliver a result with its notes. `describe_files` makes the lines for the files written.
+    """Print and write a result, then the lines on the files written and the notes of the result.
 
     Args:
         question: The question, or its title.
@@ -148,21 +155,31 @@ def write_files(part: Part, output: Output, encoders: Mapping[str, Callable[[], 
     return written
 
 
-def _size_of(name: str) -> str:
-    """Return the size of a file as text if it is too large for some programs to open."""
+def _describe_large_size(name: str) -> str:
+    """Return the size of a written file as text in parentheses, if it is above 10 MB; else an empty text.
+
+    Args:
+        name: Path of the file; standard output has no size.
+    """
     octets = Path(name).stat().st_size if Path(name).is_file() else 0
     # 10**7: bytes above which the size of a written file is printed
     return f" ({octets / 10**6:,.0f} MB)" if octets > 10**7 else ""
 
 
 def _select_result(view: View[Any], curve: Any) -> Any:
-    """Return the result whose numbers are written: the metric that the view computes, if it has CSV output."""
+    """Return the result whose numbers are written to CSV: the metric that the view computes from it, or else the result
+    itself.
+
+    Args:
+        view: How the result is shown; it may compute a metric from the result.
+        curve: The released result.
+    """
     reading = view.compute_reading(curve) if hasattr(view, "compute_reading") else curve
     return reading if hasattr(reading, "to_csv_text") else curve
 
 
 def _render_result(curve: Any, view: View[Any], suppress: float | None) -> str:
-    """Return the page of one result: as the view arranges it, if what the view computes is of the same class.
+    """Return the HTML page of one result, arranged by the view if the view shows a result of the same class.
 
     Args:
         curve: The result.
@@ -237,7 +254,12 @@ def print_plan_notes(
 
 
 def is_untyped(question: object, source: options.FormattedSourceOptions) -> bool:
-    """Return True if a question with automatic range reads a file without column types and names no unit."""
+    """Return True if a question with automatic range reads a file without column types and names no unit.
+
+    Args:
+        question: The question.
+        source: Options of the table, which say whether its columns have types.
+    """
     is_range_automatic = (
         getattr(question, "is_plan_shown_first", False) and getattr(question, "measured_in", None) == ""
     )
@@ -256,6 +278,10 @@ class Terms:
 
     def answer(self, question: Question[Any], view: View[Any], output: Output) -> None:
         """Ask `question`, write the outputs and print the cost.
+
+        Args:
+            view: How the result is printed and drawn.
+            output: Options of files and intervals.
 
         Raises:
             Misuse, ValueError, BudgetExceeded, UnsupportedQuery: no budget was spent.
@@ -287,7 +313,7 @@ class Terms:
             with attach_receipt(Receipt(request)), run_all_parts() as part:
                 written = deliver(part, question, curve, view, output)
                 with part():
-                    lines = (f"written: {name}{_size_of(name)}" for name in written)
+                    lines = (f"written: {name}{_describe_large_size(name)}" for name in written)
                     print_to_console(output.make_console(), format_mechanism_line(curve), *lines)
                 for note in curve.notes:
                     print_to_stderr(note)
@@ -363,6 +389,9 @@ def read_stored_views(payer: options.PayingAccountOptions | options.StoredViewOp
 def open_session(terms: Terms, loss: PrivacyLoss) -> Session:
     """Open a session on the table. With a ledger its account pays, and `loss` is not used; without one the budget is
     `loss`, in memory, and nothing is recorded.
+
+    Args:
+        terms: Options of table, guarantee and ledger.
 
     Raises:
         ValueError: an option needs a ledger, or the guarantee differs from the account's guarantee.
@@ -497,7 +526,9 @@ def make_question_command(
     def run_command(
         terms: Terms, output: Output, row_filter: options.FilterOptions, **option_groups: options.QuestionOptions
     ) -> None:
-        """Build the question and its view from the options, and answer it under `terms`."""
+        """Build the question and its view from the typed options, and ask it at the privacy loss and account that
+        `terms` state.
+        """
         question = row_filter.apply(build_question(kind, *option_groups.values()))
         view = views[-1 if getattr(question, "by", None) else 0].from_output(output)
         for group in option_groups.values():
@@ -558,12 +589,21 @@ def describe_two_sample_tests(curves: ByCategory[CDF], settings: IntervalSetting
 
 
 def covers_population(curves: ByCategory[Any], settings: IntervalSettings) -> bool:
-    """Return True if intervals for the population are asked for and each unit has one record."""
+    """Return True if intervals for the population are asked for and each unit has one record.
+
+    Args:
+        curves: Results by category, with their privacy unit.
+        settings: Settings of the intervals, which may ask for the population.
+    """
     return settings.population and curves.privacy.rows_per_unit == 1
 
 
 def describe_p_value(p_value: float) -> str:
-    """Format a p-value with the sampling it accounts for."""
+    """Return a p-value as text, with the words that it accounts for sampling.
+
+    Args:
+        p_value: The p-value, from 0 to 1.
+    """
     if isnan(p_value):
         return "p-value not known"
     return f"p-value {p_value:.2g} for the population, noise included"

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 MOST_BARS = 40
 """Cells of a histogram that are printed; more are merged with their neighbours."""
-QUARTILES = (0.25, 0.5, 0.75)
-"""Probabilities of the quartiles."""
 
 
 NOT_WEIGHTED = "weighted results do not support --{0}; leave --{0} or --weight out"
@@ -53,6 +51,11 @@ WEIGHTED_GRID = "weighted results of this command need public cells: give --grid
 def build_weighted_question(kind: str, given_fields: Mapping[str, Any], **further_fields: Any) -> Any:
     """Return the weighted question of the class `kind` that the options describe, or None without ``weight``; without
     a grid or bounds, a question of the class with automatic range.
+
+    Args:
+        kind: Name of the class of the question; the class for an automatic range is named ``AutoRange`` before it.
+        given_fields: Arguments of the question from the typed options, by name; None: not typed.
+        further_fields: Arguments that no option sets.
 
     Raises:
         Misuse: a given option does not apply to weighted results, or a grid is missing that these need.
@@ -89,7 +92,11 @@ def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
     """
 
     def build_question(**question_fields: Any) -> Any:
-        """Return the question that the fields describe: with bounds, with weights, or with an automatic range."""
+        """Return the question for a mean, sum or variance: with bounds, with weights, or with an automatic range.
+
+        Args:
+            question_fields: Arguments of the question by name.
+        """
         from .. import curves
 
         weighted = build_weighted_question("WeightedSummaryQuestion", question_fields, statistic=statistic)
@@ -100,7 +107,11 @@ def make_summary_builder(kind: str, statistic: str) -> Callable[..., Any]:
 
 
 def count_question(**question_fields: Any) -> Any:
-    """Build the question for the number of records, or for the sum of their weights."""
+    """Return the question for the number of records, or with ``weight`` for the sum of their weights.
+
+    Args:
+        question_fields: Arguments of the question by name.
+    """
     from ..curves import CountQuestion
 
     weighted = build_weighted_question("WeightedSummaryQuestion", question_fields, lower=0, upper=1, statistic="count")
@@ -108,8 +119,11 @@ def count_question(**question_fields: Any) -> Any:
 
 
 def histogram_question(**question_fields: Any) -> Any:
-    """Build the question for counts in the given cells, or in automatic cells without a grid; with weights, for sums
-    of weights."""
+    """Return the question for counts, or with ``weight`` for sums of weights, in the given cells or in automatic ones.
+
+    Args:
+        question_fields: Arguments of the question by name; `grid` is None for automatic cells.
+    """
     from ..curves import AutoRangeHistogramQuestion, HistogramQuestion
 
     if (weighted := build_weighted_question("WeightedHistogramQuestion", question_fields)) is not None:
@@ -119,6 +133,10 @@ def histogram_question(**question_fields: Any) -> Any:
 
 def require_unsuppressed(question: Any, view: ResultView) -> Any:
     """Return the question unchanged if --suppress applies to its result.
+
+    Args:
+        question: The question.
+        view: View with the typed fraction of --suppress, if any.
 
     Raises:
         Misuse: --suppress was typed for sums of weights, which are no counts.
@@ -151,8 +169,12 @@ def cdf_question(**question_fields: Any) -> Any:
 
 
 def quantiles_question(**question_fields: Any) -> Any:
-    """Build the question for quantiles along the given grid, or with automatic range; by group, for distribution
-    functions, from which the view computes them.
+    """Return the question for quantiles that the options describe: weighted, along the given grid, or with automatic
+    range.
+
+    Args:
+        question_fields: Arguments of the question by name. With ``by`` it is a question for distribution functions,
+            from which the view computes quantiles.
     """
     from ..curves import AutoRangeQuantilesQuestion, QuantilesQuestion
     from ..curves.quantile_quantile import parse_shares
@@ -182,8 +204,11 @@ class HistogramView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Histogram | WeightedHistogram) -> list[ViewTable]:
-        """Return a table with a row for each cell, or for merged cells if there are many, with intervals where they are
-        simulated.
+        """Return a table with a row for each cell with its interval; many cells are merged, and very many have no
+        intervals.
+
+        Args:
+            curve: The released result to show.
         """
         from ..curves import WeightedHistogram
 
@@ -197,7 +222,7 @@ class HistogramView(ResultView):
             population=self.settings.population,
             suppress=self.settings.suppress if is_banded else None,
         )
-        head = f"{_error_of(curve)}{_describe_merged_cells(curve, edge_indices)}"
+        head = f"{_describe_standard_error(curve)}{_describe_merged_cells(curve, edge_indices)}"
         return [ViewTable.from_table(f"{head}{self.describe_missing_population(curve.privacy)}", table, MOST_BARS)]
 
 
@@ -209,10 +234,14 @@ class QuartilesView(ResultView):
         levels: Probabilities of the quantiles.
     """
 
-    levels: tuple[float, ...] = QUARTILES
+    levels: tuple[float, ...] = (0.25, 0.5, 0.75)  # probabilities: the quartiles
 
     def tables(self, curves: ByCategory[CDF]) -> list[ViewTable]:
-        """Return a table with a row for each category: number of records, and quantiles with intervals in brackets."""
+        """Return a table with a row for each category: number of records, and quantiles with intervals in brackets.
+
+        Args:
+            curves: The released results by category to show.
+        """
         from ..curves.cdf import name_quantile
         from ..display import describe_interval, format_number, join_columns
 
@@ -239,7 +268,11 @@ class HistogramsView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curves: ByCategory[Histogram | WeightedHistogram]) -> list[ViewTable]:
-        """Return tables with a row for each cell and a column for each category, six categories a table."""
+        """Return tables with a row for each cell and a column for each category, six categories a table.
+
+        Args:
+            curves: The released results by category to show.
+        """
         from ..display import name_label_columns
 
         first, *_ = curves.values()
@@ -253,7 +286,7 @@ class HistogramsView(ResultView):
         chunks = [counts[start : start + side_by_side] for start in range(0, len(counts), side_by_side)]
         return [
             ViewTable(
-                f"{_error_of(first)}{_describe_merged_cells(first, edge_indices)}",
+                f"{_describe_standard_error(first)}{_describe_merged_cells(first, edge_indices)}",
                 {**cell_columns, **dict(chunk)},
                 MOST_BARS,
             )
@@ -340,8 +373,12 @@ def _cell_columns(grid: Grid, label: str, edge_indices: NDArray[Any]) -> dict[st
     return {"value": first} if len(edge_indices) > len(values) else {"first": first, "last": last}
 
 
-def _error_of(curve: Histogram | WeightedHistogram) -> str:
-    """Return the standard error of a cell in words."""
+def _describe_standard_error(curve: Histogram | WeightedHistogram) -> str:
+    """Return the standard error of the noise in one cell as text, for the line above a table of cells.
+
+    Args:
+        curve: Released counts or sums of weights.
+    """
     from ..curves import WeightedHistogram
     from ..display import RECORDS, format_number
 
@@ -351,7 +388,12 @@ def _error_of(curve: Histogram | WeightedHistogram) -> str:
 
 
 def _describe_merged_cells(curve: Histogram | WeightedHistogram, edge_indices: NDArray[Any]) -> str:
-    """Return a note that cells were merged with neighbours; an empty text if they were not."""
+    """Return a note that cells were merged with neighbours; an empty text if they were not.
+
+    Args:
+        curve: Histogram of counts, or of weights.
+        edge_indices: Indices of the edges that the printed table has.
+    """
     return "" if len(edge_indices) > len(curve.count) else f"; {len(curve.count):,} cells, merged with neighbours"
 
 
@@ -398,7 +440,11 @@ class Histogram2DView(PlainView):
     """View of a two-dimensional histogram: merged counts as a table, all counts as a heat map."""
 
     def tables(self, curve: Histogram2D) -> list[ViewTable]:
-        """Return a table of merged counts, at most eight rows and columns."""
+        """Return a table of merged counts, at most eight rows and columns.
+
+        Args:
+            curve: The released result to show.
+        """
         import numpy as np
 
         # at most 8 rows and columns; more cells are merged
@@ -466,7 +512,11 @@ class BoundsView(PlainView):
     """View of the private bounds of each column."""
 
     def tables(self, curve: Bounds | PlaneBounds) -> list[ViewTable]:
-        """Return a table with a row for each column: lower and upper bound, and the error alpha in records."""
+        """Return a table with a row for each column: lower and upper bound, and the error alpha in records.
+
+        Args:
+            curve: The released result to show.
+        """
         from ..curves import Bounds
         from ..curves.bounds import CAPPED
 
@@ -488,7 +538,12 @@ COUNTED = "counted"
 
 
 def _parse_other(argument: str, word: str) -> bool:
-    """Return whether values of no listed category are counted together. Raises `Misuse` for another word."""
+    """Return whether values of no listed category are counted together. Raises `Misuse` for another word.
+
+    Args:
+        argument: Name of the option, for the message.
+        word: The typed word.
+    """
     return options.parse_choice(argument, word, {COUNTED: True, "missing": False})
 
 
@@ -573,15 +628,27 @@ class BarChartView(ResultView):
     SUPPRESSES = True
 
     def compute_reading(self, curve: BarChart) -> BarChart:
-        """Return the chart in the requested order, with counts below the requested minimum suppressed."""
+        """Return the chart in the requested order, with counts below the requested minimum suppressed.
+
+        Args:
+            curve: The released result to show.
+        """
         return curve.sort_by(self.order).suppress_below(self.least_count)
 
     def draw(self, curve: BarChart) -> Axes:
-        """Return the axes of the bars, drawn without opening a window."""
+        """Return the axes of the bars, drawn without opening a window.
+
+        Args:
+            curve: The released result to show.
+        """
         return super().draw(self.compute_reading(curve))
 
     def tables(self, curve: BarChart) -> list[ViewTable]:
-        """Return a table with a row for each category: count, intervals, and share."""
+        """Return a table with a row for each category: count, intervals, and share.
+
+        Args:
+            curve: The released result to show.
+        """
         chart = self.compute_reading(curve)
         missing = f"{chart._missing_label}: {chart._describe_missing(self.settings.level)}"
         caption = missing + self.describe_missing_population(chart.privacy)
@@ -603,7 +670,11 @@ class CrossTableOptions(options.QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the question fields ``rows`` and ``columns``: two columns, each with its declared categories."""
+        """Return the question fields ``rows`` and ``columns``: two columns, each with its declared categories.
+
+        Args:
+            defaults: Default arguments of the question, by name; not used.
+        """
         from ..data import Categories
 
         return {
@@ -618,7 +689,11 @@ class ContingencyView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curve: Contingency) -> list[ViewTable]:
-        """Return a table with a row for each pair of categories: count, intervals, and shares of row and column."""
+        """Return a table with a row for each pair of categories: count, intervals, and shares of row and column.
+
+        Args:
+            curve: The released result to show.
+        """
         caption = curve.test_description + self.describe_missing_population(curve.privacy)
         return [ViewTable.from_table(caption, curve.describe_table(**self.settings._asdict()), 60)]
 
@@ -660,6 +735,9 @@ class SummaryView(ResultView):
     def tables(self, curve: Summary) -> list[ViewTable]:
         """Return one table with a row per statistic and its intervals; the headline begins with the plot's axis
         label.
+
+        Args:
+            curve: The released result to show.
         """
         (table,) = super().tables(curve)
         return [table._replace(headline="\n".join(filter(None, [curve.plot_label, table.headline])))]
@@ -671,7 +749,11 @@ class SummariesView(ResultView):
     SUPPRESSES = True
 
     def tables(self, curves: SummaryByCategory) -> list[ViewTable]:
-        """Return a table with a row for each category: all statistics, and intervals of the requested statistic."""
+        """Return a table with a row for each category: all statistics, and intervals of the requested statistic.
+
+        Args:
+            curves: The released results by category to show.
+        """
         from ..curves.result import EACH
         from ..display import format_numbers, join_columns
 

@@ -83,7 +83,11 @@ def example(
 
 
 def _make_flights(rng: np.random.Generator) -> Columns:
-    """Return 10,000 flights with their delays in minutes, and a model's probability of arriving late."""
+    """Return 10,000 flights with their delays in minutes, and a model's probability of arriving late.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 10_000
@@ -106,7 +110,11 @@ def _make_flights(rng: np.random.Generator) -> Columns:
 
 
 def _make_people(rng: np.random.Generator) -> Columns:
-    """Return 10,000 people with age, work, wage, illness, and months of observation."""
+    """Return 10,000 people with age, work, wage, illness, and months of observation.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 10_000
@@ -132,7 +140,11 @@ def _make_people(rng: np.random.Generator) -> Columns:
 
 
 def _make_cohort(rng: np.random.Generator) -> Columns:
-    """Return 6,000 visits of 3,000 patients: two for each."""
+    """Return 6,000 visits of 3,000 patients: two for each.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     age = np.clip(np.floor(rng.gamma(9, 5, 3_000)), 0, 110).astype(int).repeat(2)
@@ -142,7 +154,11 @@ def _make_cohort(rng: np.random.Generator) -> Columns:
 
 
 def _make_patients(rng: np.random.Generator) -> Columns:
-    """Return 4,000 patients of two arms with months until an event, its kind, and ages at entry and exit."""
+    """Return 4,000 patients of two arms with months until an event, its kind, and ages at entry and exit.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 4_000
@@ -162,7 +178,11 @@ def _make_patients(rng: np.random.Generator) -> Columns:
 
 
 def _make_orders(rng: np.random.Generator) -> Columns:
-    """Return 20,000 orders of 6,000 customers with their amounts."""
+    """Return 20,000 orders of 6,000 customers with their amounts.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 20_000
@@ -175,7 +195,11 @@ def _make_orders(rng: np.random.Generator) -> Columns:
 
 
 def _make_events(rng: np.random.Generator) -> Columns:
-    """Return a day of devices seen at three places: time, place and device."""
+    """Return a day of devices seen at three places: time, place and device.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 4_000
@@ -188,7 +212,11 @@ def _make_events(rng: np.random.Generator) -> Columns:
 
 
 def _make_scored(rng: np.random.Generator) -> Columns:
-    """Return 5,000 records with a label, probabilities of three models, classes and times."""
+    """Return 5,000 records with a label, probabilities of three models, classes and times.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 5_000
@@ -215,7 +243,11 @@ def _make_scored(rng: np.random.Generator) -> Columns:
 
 
 def _make_trial(rng: np.random.Generator) -> Columns:
-    """Return 6,000 customers: whether they were written to, whether they bought, and a predicted gain."""
+    """Return 6,000 customers: whether they were written to, whether they bought, and a predicted gain.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 6_000
@@ -226,7 +258,11 @@ def _make_trial(rng: np.random.Generator) -> Columns:
 
 
 def _make_fitted(rng: np.random.Generator) -> Columns:
-    """Return 5,000 predicted and paid fares, with residuals and errors of three forecast quantiles."""
+    """Return 5,000 predicted and paid fares, with residuals and errors of three forecast quantiles.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     fare = np.round(rng.gamma(4, 5, 5_000), 2)
@@ -238,7 +274,11 @@ def _make_fitted(rng: np.random.Generator) -> Columns:
 
 
 def _make_loans(rng: np.random.Generator) -> Columns:
-    """Return 8,000 loans with the borrower's age, debt, a score, and whether a payment was late."""
+    """Return 8,000 loans with the borrower's age, debt, a score, and whether a payment was late.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     count = 8_000
@@ -251,14 +291,22 @@ def _make_loans(rng: np.random.Generator) -> Columns:
 
 
 def _make_ages(rng: np.random.Generator) -> Columns:
-    """Return the ages of 3,000 people."""
+    """Return the ages of 3,000 people.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     return {"age": np.clip(np.floor(rng.gamma(9, 5, 3_000)), 0, 110).astype(int)}
 
 
 def _make_me(rng: np.random.Generator) -> Columns:
-    """Return a table of one record: the age and score of one person."""
+    """Return a table of one record: the age and score of one person.
+
+    Args:
+        rng: Random numbers, with a fixed seed.
+    """
     import numpy as np
 
     return {"age": np.array([41]), "score": np.array([0.37])}
@@ -290,7 +338,11 @@ def list_names() -> str:
 
 
 def _describe_columns(columns: Columns) -> str:
-    """Return the number of records and the names of the columns as text, such as "3,000 records; age"."""
+    """Return the number of records and the names of the columns as text, such as "3,000 records; age".
+
+    Args:
+        columns: Columns of the table by name.
+    """
     records = len(next(iter(columns.values())))
     return f"{records:,} record{'s' if records > 1 else ''}; {', '.join(columns)}"
 
@@ -314,6 +366,9 @@ def _find_table(file: str) -> ExampleTable:
 
 def _require_new_files(files: Sequence[str]) -> None:
     """Refuse files that exist, files that are named twice, and folders that do not exist.
+
+    Args:
+        files: Paths of the files to write, as typed.
 
     Raises:
         Misuse: one of these is the case. Nothing is written then.

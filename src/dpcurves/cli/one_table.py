@@ -235,7 +235,11 @@ def _bind_terms(command: Command, kind: type[Any], plans: bool) -> Command:
     option_groups = {name: group for name, group in options.groups_of(command).items() if group not in own_groups}
 
     def run_command(terms: Any, **groups: Any) -> None:
-        """Call the command with its question options and the other terms."""
+        """Run the question's command with the options `terms` of another deployment in place of a file's options.
+
+        Args:
+            groups: Values of the option groups of the question, by name.
+        """
         command(**groups, terms=terms, **({"output": Output()} if plans else {}))
 
     run_command.__name__ = command.__name__

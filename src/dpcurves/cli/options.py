@@ -58,7 +58,7 @@ ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
 
 
 def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
-    """Return the whole number that a typed option states, with or without a sign.
+    """Return the whole number that the user typed for an option, with or without a sign.
 
     Args:
         argument: Name of the option, for the message.
@@ -74,7 +74,11 @@ def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
 
 
 def parse_integer_above_one(argument: str, text: str) -> int:
-    """Return the whole number, at least 2, that a typed option states.
+    """Return the whole number, at least 2, that the user typed for an option.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: The typed text.
 
     Raises:
         Misuse: the text is not a number in the allowed range.
@@ -83,7 +87,8 @@ def parse_integer_above_one(argument: str, text: str) -> int:
 
 
 def check_positive_number(argument: str, text: str) -> str:
-    """Return the text of a finite positive number unchanged, so that it stays exact: ``0.1``, ``1e-3`` or ``1/3``.
+    """Check that a text is a finite positive number, and return it unchanged, so that it stays exact: ``0.1``, ``1e-3``
+    or ``1/3``.
 
     Args:
         argument: Name of the option, for the message.
@@ -105,7 +110,12 @@ def check_positive_number(argument: str, text: str) -> str:
 
 
 def parse_positive_number(argument: str, text: str) -> float:
-    """Parse a finite positive number and round it to a double."""
+    """Parse a finite positive number and round it to a double.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: The typed text, as in ``0.5`` or ``1/3``.
+    """
     return float(Fraction(check_positive_number(argument, text)))
 
 
@@ -131,7 +141,7 @@ def parse_magnitude(argument: str, text: str) -> float:
 
 
 def parse_probability(argument: str, text: str) -> float:
-    """Return the number strictly between 0 and 1 that a typed option states.
+    """Return the number strictly between 0 and 1 that the user typed for an option.
 
     Args:
         argument: Name of the option, for the message.
@@ -147,7 +157,7 @@ def parse_probability(argument: str, text: str) -> float:
 
 
 def parse_row_share(argument: str, text: str) -> float:
-    """Return the fraction of rows, above 0 and at most 1, that a typed option states.
+    """Return the fraction of rows, above 0 and at most 1, that the user typed for an option.
 
     Args:
         argument: Name of the option, for the message.
@@ -180,7 +190,7 @@ def parse_numbers(argument: str, text: str) -> tuple[float, ...]:
 
 
 def parse_number(argument: str, text: str) -> float:
-    """Return the finite number that a typed option states.
+    """Return the finite number that the user typed for an option.
 
     Args:
         argument: Name of the option, for the message.
@@ -217,6 +227,10 @@ def parse_label(argument: str, text: str) -> Label:
 
     Blanks and tabs around a label do not belong to it, unless they are inside the quotes.
 
+    Args:
+        argument: Name of the option, for the message.
+        text: The typed text.
+
     Returns:
         Text; after ``number:`` an int, a float or a bool.
 
@@ -245,7 +259,10 @@ def parse_label(argument: str, text: str) -> Label:
 
 
 def format_label(label: Label) -> str:
-    """Format a label so that `parse_label` parses it back.
+    """Return a label as text that `parse_label` reads as the same label.
+
+    Args:
+        label: Text, number or truth value.
 
     >>> format_label(1), format_label(True), format_label("late"), format_label('a "b", c')
     ('number:1', 'number:true', '"late"', '"a ""b"", c"')
@@ -257,6 +274,10 @@ def format_label(label: Label) -> str:
 
 def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
     """Parse comma-separated labels. A label that contains a comma must be in double quotes.
+
+    Args:
+        argument: Name of the option, for the message.
+        text: The typed text.
 
     Returns:
         The labels in the order typed; text, or numbers after ``number:``.
@@ -279,7 +300,11 @@ def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
 
 
 def _parse_float(text: str) -> float | None:
-    """Return the double of a text; None for other texts."""
+    """Return the number that a text states as a double; None for any other text.
+
+    Args:
+        text: The typed text.
+    """
     try:
         return parse_float(text)
     except ValueError:
@@ -288,6 +313,9 @@ def _parse_float(text: str) -> float | None:
 
 def parse_certificate_and_key(tls: str) -> tuple[Path, Path]:
     """Split the value of ``--tls`` into the paths of the certificate and of its private key.
+
+    Args:
+        tls: The typed text, ``CERTIFICATE,KEY``.
 
     Raises:
         Misuse: the text is not two paths with one comma between them.
@@ -308,7 +336,13 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def _complete_files(context: object, parameter: object, typed: str) -> list[CompletionItem]:
-    """Let the shell complete file names, as it does for commands without their own completion."""
+    """Let the shell complete file names, as it does for commands without their own completion.
+
+    Args:
+        context: Context of click; not used.
+        parameter: The option or argument; not used.
+        typed: What was typed so far.
+    """
     from click.shell_completion import CompletionItem
 
     return [CompletionItem(typed, type="file")]
@@ -376,18 +410,30 @@ class Argument:
 
 class _Argument(click.Argument):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        """Return the placeholder and the help text of an argument, marked if it is required."""
+        """Return the placeholder and the help text of an argument, marked if it is required.
+
+        Args:
+            ctx: Context of click.
+        """
         names, help_text = super().get_help_record(ctx)
         return names, f"{help_text}  [required]" if self.required else help_text
 
 
 def _is_list(hint: Any) -> bool:
-    """Return True if an annotation is a list, or a list or None."""
+    """Return whether an option may be given several times, because its type annotation is a list, or a list or None.
+
+    Args:
+        hint: Type annotation of a parameter.
+    """
     return list in {get_origin(type_form) for type_form in (hint, *get_args(hint))}
 
 
 def parameters_in(command: Command) -> list[click.Parameter]:
-    """Return the click parameters of a function made by `with_options`."""
+    """Return the click parameters of a function made by `with_options`.
+
+    Args:
+        command: The function.
+    """
     parameters = []
     for name, parameter in signature(command).parameters.items():
         hint, declaration, *_ = get_args(parameter.annotation)
@@ -413,7 +459,7 @@ def option(
 
 
 def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
-    """Declare a field as an option that defaults to None.
+    """Declare a field of an option group as a command-line option that defaults to None.
 
     Args:
         metavar: Word for the value in help texts.
@@ -424,12 +470,17 @@ def optional(metavar: str, help_text: str, parse: Reader | None = None) -> Any:
 
 
 def flag(name: str, help_text: str) -> Any:
-    """Declare a field as a flag with this option name; its default is False."""
+    """Declare a field of an option group as a command-line flag, whose default is False.
+
+    Args:
+        name: Name of the option, with its dashes.
+        help_text: Help text of the option.
+    """
     return field(default=False, metadata={"declared": Option(name, help=help_text)})
 
 
 def argument(metavar: str, help_text: str, default: Any = MISSING) -> Any:
-    """Declare a field as an argument, with its metavar, help text and default.
+    """Declare a field of an option group as a positional argument of a command.
 
     Args:
         metavar: Word for the value in help texts.
@@ -461,6 +512,10 @@ class QuestionOptions:
     def adapt_view(self, view: Any, question: Any) -> Any:
         """Return `view` with the fields that these options set, such as the quantile levels; unchanged unless a
         subclass overrides this.
+
+        Args:
+            view: How the result is shown.
+            question: The question.
         """
         return view
 
@@ -469,12 +524,20 @@ class ReadingOptions(QuestionOptions):
     """Base of option groups that select the shown part of a result by `adapt_view`. They set no field of a question."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return an empty mapping: these options set no field of a question."""
+        """Return an empty mapping: these options set no field of a question.
+
+        Args:
+            defaults: Default arguments of the question, by name; not used.
+        """
         return {}
 
 
 def make_option_group(**options: Any) -> Group:
-    """Make an option group whose options have the names of the question's fields."""
+    """Return a class of command-line options, one for each keyword, whose names are the question's fields.
+
+    Args:
+        options: Declaration of each option by the name of the question's field.
+    """
     option_fields = [
         (name, str | None if option_field.default is None else str, option_field)
         for name, option_field in options.items()
@@ -483,7 +546,11 @@ def make_option_group(**options: Any) -> Group:
 
 
 def groups_of(command: Command) -> dict[str, Group]:
-    """Return the annotation of each parameter of a command: an option group (a dataclass) or an annotated option."""
+    """Return the annotation of each parameter of a command: an option group (a dataclass) or an annotated option.
+
+    Args:
+        command: Function of the command.
+    """
     return {name: hint for name, hint in get_type_hints(command, include_extras=True).items() if name != "return"}
 
 
@@ -530,7 +597,12 @@ def with_options(
 
 
 def parameters_of(group: Group, metavar_defaults: Mapping[str, str] = NOTHING) -> Iterator[Parameter]:
-    """Yield the parameters of a group's options, nested groups included."""
+    """Yield a keyword parameter for each option of a group and of its nested groups, for the signature of a command.
+
+    Args:
+        group: Dataclass whose fields are options or nested groups.
+        metavar_defaults: Defaults of required options by metavar.
+    """
     hints = get_type_hints(group, include_extras=True)
     for option_field in fields(group):
         hint = hints[option_field.name]
@@ -561,7 +633,12 @@ def _find_default(name: str, hint: Any, metavar_defaults: Mapping[str, str]) -> 
 
 
 def build_group(group: Group, values: Mapping[str, Any]) -> Any:
-    """Build a group and its nested groups from the values of all fields."""
+    """Return an option group with the parsed values of its options, nested groups included.
+
+    Args:
+        group: Dataclass of the group.
+        values: Parsed value of each option, by field name.
+    """
     hints = get_type_hints(group)
     names = [group_field.name for group_field in fields(group)]
     return group(
@@ -570,12 +647,20 @@ def build_group(group: Group, values: Mapping[str, Any]) -> Any:
 
 
 def names_of(groups: Iterable[Group]) -> frozenset[str]:
-    """Return the names of all options that these groups declare."""
+    """Return the field names of all options that these option groups declare, nested groups included.
+
+    Args:
+        groups: Dataclasses of option groups.
+    """
     return frozenset(parameter.name for group in groups for parameter in parameters_of(group))
 
 
 def values_of(group: Any) -> dict[str, Any]:
-    """Return the option values of a group by name, nested groups included. `build_group` is the inverse."""
+    """Return the values that the user typed or left at their defaults, by field name, nested groups included.
+
+    Args:
+        group: An option group with its values.
+    """
     values: dict[str, Any] = {}
     for group_field in fields(group):
         value = getattr(group, group_field.name)
@@ -638,7 +723,7 @@ class LossAndDeltaOptions(LossOptions):
     )
 
     def loss(self) -> PrivacyLoss:
-        """Return the privacy loss that --epsilon or --rho and --delta state.
+        """Return the privacy loss that the user typed as --epsilon or --rho, with --delta if given.
 
         Raises:
             Misuse: the options state no loss, or --delta no probability.
@@ -700,7 +785,14 @@ class UnitCountOptions:
     units: str | None = optional("N", "Public number of units, under replace-one.")
 
     def unit_count(self, neighbours: Neighbours) -> int | None:
-        """Return the public number of units, or None if it was left out. Refuses it where the number is private."""
+        """Return the public number of units, or None if it was left out. Refuses it where the number is private.
+
+        Args:
+            neighbours: Add-remove, where the number is private, or replace-one.
+
+        Raises:
+            Misuse: ``--units`` was typed under add-remove, or is no positive whole number.
+        """
         if self.units is None:
             return None
         if not neighbours.has_public_units:
@@ -735,7 +827,9 @@ class StoredViewOptions:
     dataset: str | None = optional("NAME", ACCOUNT)
 
     def require_view(self) -> None:
-        """Refuse a view without a ledger, and a ledger or account without a view: a plan uses it for nothing else."""
+        """Refuse --view without --ledger, and --ledger or --dataset without --view, because a plan reads the ledger for
+        its views alone.
+        """
         if self.view is not None and self.ledger is None:
             raise Misuse("view", "name the ledger that stores the view with --ledger URL")
         for name, value in (("ledger", self.ledger), ("dataset", self.dataset)):
@@ -802,7 +896,7 @@ class FormattedSourceOptions(SourceOptions):
 
     @property
     def files(self) -> list[Path]:
-        """Return the file that is read; empty for standard input and for tables of an engine."""
+        """Return the file of the table, in a list; an empty list for standard input and for tables of an engine."""
         return [Path(self.data)] if self.is_file and self.data != STANDARD_INPUT else []
 
     def records(self) -> object:
@@ -833,7 +927,11 @@ class FilterOptions:
     )
 
     def apply(self, question: Any) -> Any:
-        """Return the question restricted to the records that pass the filter of --where; unchanged without a filter."""
+        """Return the question restricted to the records that pass the filter of --where; unchanged without a filter.
+
+        Args:
+            question: The question.
+        """
         return question if self.where is None else replace(question, where=self.where)
 
 
@@ -856,7 +954,11 @@ class SplitOptions(QuestionOptions):
     universe: str | None = optional("LETTERS:LENGTH", UNIVERSE)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the field `by` with the columns to split by; no field without --by."""
+        """Return the field `by` with the columns to split by; no field without --by.
+
+        Args:
+            defaults: Default arguments of the question, by name; not used.
+        """
         return {"by": self.parse_categories()}
 
     def parse_categories(self) -> By:
@@ -880,6 +982,9 @@ class SplitOptions(QuestionOptions):
         """Return how results are grouped: by one column of categories, by a combination of several, or None for no
         groups.
 
+        Args:
+            keys: Columns of categories, one for each ``--by``.
+
         Raises:
             Misuse: the columns cannot be combined.
         """
@@ -891,7 +996,11 @@ class SplitOptions(QuestionOptions):
             return keys[0] if keys else None
 
     def _parse_key(self, text: str) -> Categories:
-        """Return the column of ``NAME=A,B,C``, or of ``NAME`` with unlisted categories."""
+        """Return the column of ``NAME=A,B,C``, or of ``NAME`` with unlisted categories.
+
+        Args:
+            text: One value of ``--by``.
+        """
         column, equals, names = text.partition("=")
         if not equals:
             from ..data import UnlistedCategories, parse_universe
@@ -901,7 +1010,15 @@ class SplitOptions(QuestionOptions):
 
 
 def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
-    """Refuse unlisted categories without a delta or a universe, and a delta that no part of the question uses."""
+    """Refuse unlisted categories without a delta or a universe, and a delta that no part of the question uses.
+
+    Args:
+        question: The question, perhaps with unlisted categories.
+        loss: Its privacy loss, with delta.
+
+    Raises:
+        Misuse: delta is missing, or no part of the question uses it.
+    """
     from ..strategies.choice import find_unlisted
 
     unlisted = find_unlisted(question)
@@ -918,6 +1035,10 @@ def require_matching_delta(question: object, loss: PrivacyLoss) -> None:
 
 def _make_categories(column: str, values: tuple[Category, ...]) -> Categories:
     """Return a column with its declared categories.
+
+    Args:
+        column: Name of the column.
+        values: The categories, as typed.
 
     Raises:
         Misuse: a category is repeated.
@@ -987,6 +1108,10 @@ def make_member_parser(module: str, kind: str, name: Callable[[Any], str]) -> Re
 
     def parse_member(option: str, word: str) -> Any:
         """Return the member that a word names.
+
+        Args:
+            option: Name of the option, for the message.
+            word: The typed word.
 
         Raises:
             Misuse: no member has this name.
@@ -1063,7 +1188,7 @@ class CellOptions(QuestionOptions):
         return other_fields
 
     def parse_grid(self) -> Grid:
-        """Return the grid that --grid, --edges or --values states.
+        """Return the cells that the user typed as --grid, --edges or --values.
 
         Raises:
             Misuse: none of them is given, or several are.
@@ -1092,7 +1217,11 @@ class CellOptions(QuestionOptions):
             return Grid.from_edges(parse_numbers("edges", self.edges))
 
     def _apply_outside(self, grid: Grid) -> Grid:
-        """Return the grid with the treatment of values outside that --outside names; unchanged without the option."""
+        """Return the grid with the treatment of values outside that --outside names; unchanged without the option.
+
+        Args:
+            grid: The typed or default grid.
+        """
         from ..data import Outside
 
         if self.outside is None:
@@ -1112,6 +1241,9 @@ class GroupedCells(CellOptions):
 
     def _apply_outside(self, grid: Grid) -> Grid:
         """Return the grid unchanged: scores outside are counted apart from the groups.
+
+        Args:
+            grid: Grid of the scores.
 
         Raises:
             Misuse: ``--outside`` asks for clipping.
@@ -1134,6 +1266,9 @@ class EdgeSubsetOptions:
 
     def find_indices(self, grid: Grid) -> tuple[int, ...] | None:
         """Return the indices of the edges that --cut-points or --points name; None for all edges.
+
+        Args:
+            grid: Grid of the question.
 
         Raises:
             Misuse: both options are given, a value lies outside the grid, or there are too many edges.
@@ -1220,7 +1355,11 @@ class OptionalHintedCells(HintedCells):
     """Options for a grid and a hint. Without a grid, part of the budget searches for the range."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return grid and hint; only the hint if part of the budget searches for the range."""
+        """Return the question's arguments `grid` and `hint`; with an automatic range, `grid` is None.
+
+        Args:
+            defaults: Default arguments of the question, by name.
+        """
         return _fields_without_grid(self) if is_range_automatic(self) else HintedCells.question_fields(self, defaults)
 
 
@@ -1229,7 +1368,12 @@ class OptionalEdgeCells(EdgeCells):
     """Options for a grid, a hint and a subset of edges. Without a grid, part of the budget searches for the range."""
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return grid, hint and edges; only the hint if part of the budget searches for the range."""
+        """Return the question's arguments `grid`, `hint` and `edges`; with an automatic range, only `grid`, which is
+        None.
+
+        Args:
+            defaults: Default arguments of the question, by name.
+        """
         return _fields_without_grid(self) if is_range_automatic(self) else EdgeCells.question_fields(self, defaults)
 
 
@@ -1265,12 +1409,16 @@ class AutoCells(CellOptions):
 
     @property
     def is_auto(self) -> bool:
-        """True if part of the budget searches for the grid."""
+        """True for ``--grid auto``: part of the budget searches for the grid."""
         return self.grid == AUTO and is_range_automatic(self)
 
 
 def is_range_automatic(cells: CellOptions) -> bool:
-    """Return True if the range must be found privately: ``--grid`` is missing or ``auto``, without edges and values."""
+    """Return True if the range must be found privately: ``--grid`` is missing or ``auto``, without edges and values.
+
+    Args:
+        cells: Options of the grid.
+    """
     has_other_cells = (cells.edges, cells.values) != (None, None)
     if cells.grid == AUTO and has_other_cells:
         raise Misuse(
@@ -1282,6 +1430,9 @@ def is_range_automatic(cells: CellOptions) -> bool:
 def _fields_without_grid(cells: CellOptions) -> dict[str, Any]:
     """Check that no option needs a grid, and return ``{"grid": None}``, the argument of a question that searches for
     its range.
+
+    Args:
+        cells: Options of the grid.
 
     Raises:
         Misuse: an option that needs a grid is given.
@@ -1345,7 +1496,11 @@ class WeightOptions(QuestionOptions):
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the column and its cap; no fields without weights."""
+        """Return the question's arguments `weight` and `weight_cap`; no arguments without --weight.
+
+        Args:
+            defaults: Default arguments of the question, by name.
+        """
         if self.weight is None and self.weight_cap is not None:
             raise Misuse("weight-cap", "--weight-cap needs --weight: name the column of weights")
         return {} if self.weight is None else super().question_fields(defaults)
@@ -1362,7 +1517,12 @@ class ProbabilityOptions(_Probabilities):  # type: ignore[valid-type, misc]
     """Options for the probabilities of quantiles, of all records or by group."""
 
     def adapt_view(self, view: Any, question: Any) -> Any:
-        """Return the view; a view of groups gets the probabilities of these options as its levels."""
+        """Return the view; a view of groups gets the probabilities of these options as its levels.
+
+        Args:
+            view: How the result is shown.
+            question: The question; not used.
+        """
         return replace(view, levels=self.question_fields({})["probabilities"]) if hasattr(view, "levels") else view
 
 

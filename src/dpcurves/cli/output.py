@@ -53,7 +53,7 @@ def read_text(option: str, file: str) -> str:
 
 
 def parse_json_object(option: str, text: str) -> dict[str, Any]:
-    """Return the JSON object that a text states.
+    """Return the JSON object that the user typed for an option.
 
     Args:
         option: Name of the option, for the message.
@@ -141,13 +141,16 @@ class Output:
     )
 
     def confidence_level(self) -> float:
-        """Return the confidence level of bands and intervals."""
+        """Return the confidence level of bands and intervals, as typed with ``--level``."""
         return parse_probability("level", self.level)
 
     def suppression_width(self, *, shows_counts: bool) -> float | None:
         """Return the interval width, relative to the number, above which counts and sums are suppressed.
 
         Refuses the option if the command shows no counts or sums.
+
+        Args:
+            shows_counts: Whether the command shows counts or sums with intervals.
         """
         if self.suppress is None:
             return None
@@ -156,7 +159,7 @@ class Output:
         return parse_positive_number("suppress", self.suppress)
 
     def simulated_level(self) -> float:
-        """Return the confidence level. Refuses a level too high for the number of simulated noise draws."""
+        """Return the confidence level of ``--level``; refuse one too high for the number of simulated noise draws."""
         from ..inference.simulation import USUAL_DRAWS
 
         level = self.confidence_level()
@@ -170,7 +173,11 @@ class Output:
         return level
 
     def interval_settings(self, *, suppressing: bool = False) -> IntervalSettings:
-        """Return the settings of intervals. Refuses a level too high for the number of simulated noise draws."""
+        """Return the settings of intervals. Refuses a level too high for the number of simulated noise draws.
+
+        Args:
+            suppressing: Whether the command shows counts or sums, to which ``--suppress`` applies.
+        """
         from ..inference.simulation import USUAL_DRAWS
 
         level = self.simulated_level()
@@ -205,7 +212,11 @@ class Output:
             _require_writable_path(argument, Path(name))
 
     def require_distinct_files(self, *input_files: InputFile) -> None:
-        """Refuse to overwrite an input file or another output file, also by a link to it."""
+        """Refuse to overwrite an input file or another output file, also by a link to it.
+
+        Args:
+            input_files: Files that the command reads, each with its description for messages.
+        """
         other_files = list(input_files)
         for argument, name in self.files.items():
             _require_name(argument, Path(name))
@@ -253,7 +264,7 @@ class Output:
         return (name,)
 
     def write_plot(self, draw: Callable[[], Axes]) -> tuple[str, ...]:
-        """Draw the plot and write it to the file of --plot, whole or not at all; do nothing without that option.
+        """Draw the plot and write it to the file of --plot, atomically; do nothing without that option.
 
         Args:
             draw: Function that draws the plot, in the chosen style and language.
@@ -272,14 +283,23 @@ class Output:
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Return True if both paths are the same file. Links are followed; a missing file counts by its resolved path."""
+    """Return True if both paths are the same file. Links are followed; a missing file counts by its resolved path.
+
+    Args:
+        one: A path.
+        other: Another path.
+    """
     if one.exists() and other.exists():
         return one.samefile(other)
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _require_ending(argument: str, name: str) -> None:
-    """Raise `Misuse` if the ending of the file `name` does not suit the option, or the format's library is missing."""
+    """Raise `Misuse` if the ending of the file `name` does not suit the option, or the format's library is missing.
+
+    Args:
+        argument: Name of the option, without dashes.
+    """
     if argument == "json" and Path(name).suffix.lower() in OTHERS:
         other = OTHERS[Path(name).suffix.lower()]
         raise Misuse(
@@ -324,7 +344,12 @@ def _require_name(argument: str, path: Path) -> None:
 
 def _require_writable_path(argument: str, path: Path) -> None:
     """Raise `Misuse` for a path that cannot be written: it is a folder, its folder is missing, or permission is
-    missing."""
+    missing.
+
+    Args:
+        argument: Name of the option, for the message.
+        path: Path that the option names.
+    """
     _require_name(argument, path)
     if path.is_dir():
         raise Misuse(argument, f"{str(path)!r} is a folder; name a file in it")
@@ -363,12 +388,19 @@ def _write_atomically(argument: str, path: Path, fill: Callable[[Path], object])
 
 
 def _is_device(path: Path) -> bool:
-    """Return True if the path exists and is no regular file, such as a device or a pipe."""
+    """Return True if the path exists and is no regular file, such as a device or a pipe.
+
+    Args:
+        path: Path of an output file.
+    """
     return path.exists() and not path.is_file()
 
 
 def check_language(language: str) -> str:
     """Return the code of a language of pages and plots unchanged if it is supported.
+
+    Args:
+        language: Code of the language, such as ``de``.
 
     Raises:
         Misuse: the language has no catalogue, or Babel is not installed.
@@ -407,8 +439,8 @@ class ViewTable(NamedTuple):
     def from_table(
         cls, headline: str, table: ResultTable, max_rows: int = 40, *, without: Sequence[str] = ()
     ) -> ViewTable:
-        """Return the table of a result, in words, with all rows up to `max_rows`, else with rows at round steps, and
-        without the columns of these short names.
+        """Return a printable table of a result, with the rows at round steps of its axis if there are more than
+        `max_rows`.
 
         Args:
             headline: Text above the table.
@@ -421,8 +453,11 @@ class ViewTable(NamedTuple):
 
 
 def interleave_groups(curves: Any, tables: Sequence[ViewTable]) -> ViewTable:
-    """Return one table of the tables of several categories, which have equal rows: each row for all categories in
-    turn, with the category behind the first column, so that categories are compared line by line.
+    """Return one table in which the rows of all categories are interleaved, so that they are compared line by line.
+
+    Args:
+        curves: Results by category.
+        tables: One table for each category, with equal rows.
     """
     import numpy as np
 
@@ -446,16 +481,30 @@ class View(Protocol[Curve]):
     """Interface of views, which print a result as tables and plot it."""
 
     def tables(self, curve: Curve) -> list[ViewTable]:
-        """Return the tables that the terminal shows of a result, in order."""
+        """Return the tables that the terminal shows of a result, in order.
+
+        Args:
+            curve: The released result to show.
+        """
         ...
 
     def draw(self, curve: Curve) -> Axes:
-        """Return the axes of the result's plot, drawn without opening a window."""
+        """Return the axes of the result's plot, drawn without opening a window.
+
+        Args:
+            curve: The released result to show.
+        """
         ...
 
 
 def plot_headless(curve: Any, size: tuple[float, float] | None = None, **level: Any) -> Axes:
-    """Plot a result without opening a window, by default in the size of its HTML summary."""
+    """Plot a result without opening a window, by default in the size of its HTML summary.
+
+    Args:
+        curve: The released result.
+        size: Width and height in inches; None: the size in an HTML summary.
+        level: Arguments of the plot, such as the confidence level.
+    """
     from ..display import LANDSCAPE, headless_axes
 
     default_size: tuple[float, float] = getattr(curve, "SIZE", LANDSCAPE)
@@ -464,7 +513,12 @@ def plot_headless(curve: Any, size: tuple[float, float] | None = None, **level: 
 
 
 def add_title(axes: Axes, result: object) -> Axes:
-    """Give a plot that stands alone in a file the title of its result, unless it has one; return the axes."""
+    """Give a plot that stands alone in a file the title of its result, unless it has one; return the axes.
+
+    Args:
+        axes: Axes of the plot.
+        result: The result that is drawn.
+    """
     add: Callable[[Axes], Axes] | None = getattr(result, "_add_title", None)
     return axes if add is None else add(axes)
 
@@ -474,12 +528,21 @@ class PlainView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
-        """Return the view; refuse --suppress, because it shows no counts with intervals."""
+        """Return the view for these output options; --suppress is refused, because the view shows no counts with
+        intervals.
+
+        Args:
+            output: Options of the output, as typed.
+        """
         output.suppression_width(shows_counts=False)
         return cls()
 
     def draw(self, curve: Any) -> Axes:
-        """Return the axes of the result's plot, drawn without opening a window."""
+        """Return the axes of the result's plot, drawn without opening a window.
+
+        Args:
+            curve: The released result to show.
+        """
         return plot_headless(curve)
 
 
@@ -522,11 +585,19 @@ class ResultView:
 
     @classmethod
     def from_output(cls, output: Output) -> Self:
-        """Return the view with the level, the population and the suppression that the options state."""
+        """Return the view with the level, the population and the suppression that the options state.
+
+        Args:
+            output: Options of the output, as typed.
+        """
         return cls(output.interval_settings(suppressing=cls.SUPPRESSES))
 
     def tables(self, curve: Any) -> list[ViewTable]:
-        """Return the columns of the result with interval bounds."""
+        """Return the columns of the result with interval bounds.
+
+        Args:
+            curve: The released result to show.
+        """
         what = curve._interval_name()
         if curve._count_points() > self.max_points:
             return [ViewTable(f"no {what} shown for more than {self.max_points:,} points", columns_with_dates(curve))]
@@ -535,12 +606,19 @@ class ResultView:
         return [ViewTable.from_table(headline, table, self.MAX_ROWS, without=self.HIDDEN)]
 
     def draw(self, curve: Any) -> Axes:
-        """Return the axes of the result's plot with its band or intervals, drawn without opening a window."""
+        """Return the axes of the result's plot with its band or intervals, drawn without opening a window.
+
+        Args:
+            curve: The released result to show.
+        """
         return plot_headless(curve, level=self.settings.level, population=self.settings.population)
 
     def select_scopes(self, privacy: PrivacyStatement) -> Mapping[str, bool]:
         """Return the scopes of intervals with their values of `population`: these records, and the population if
         requested and each unit has one record.
+
+        Args:
+            privacy: Privacy statement of the result, which has the number of records of a unit.
         """
         from ..curves.result import interval_scopes
 
@@ -551,6 +629,9 @@ class ResultView:
 
         `what` is the kind of interval, such as "individual interval". A note follows if intervals for the population
         were requested and cannot be given.
+
+        Args:
+            privacy: Privacy statement of the result, which has the number of records of a unit.
         """
         from ..display import describe_interval
 
@@ -561,7 +642,11 @@ class ResultView:
         return "; ".join(descriptions) + self.describe_missing_population(privacy)
 
     def describe_missing_population(self, privacy: PrivacyStatement) -> str:
-        """Return the note that intervals for the population are left out because a unit may have several records."""
+        """Return the note that intervals for the population are left out because a unit may have several records.
+
+        Args:
+            privacy: Privacy statement of the result, which has the number of records of a unit.
+        """
         from ..curves.result import SEVERAL
 
         return f"\n{SEVERAL}" if self.settings.population and privacy.rows_per_unit != 1 else ""
@@ -633,7 +718,11 @@ class RocView(ResultView):
     """View of a ROC curve: rates by threshold with simultaneous bands, and the AUC with its intervals."""
 
     def tables(self, curve: ROC) -> list[ViewTable]:
-        """Return tables of the rates by threshold with simultaneous bands, under the AUC and its intervals."""
+        """Return tables of the rates by threshold with simultaneous bands, under the AUC and its intervals.
+
+        Args:
+            curve: The released result to show.
+        """
         from ..display import area_rows, describe_interval
 
         scopes = self.select_scopes(curve.privacy)
@@ -656,6 +745,10 @@ def _select_scope(table: ResultTable, title: str, *, is_population: bool) -> Res
     """Return a table with the intervals for the population, or for these records alone; both are wider than a terminal.
 
     Their columns are called intervals, as the headline has their `title`.
+
+    Args:
+        table: Table with both kinds of intervals.
+        is_population: True: intervals for the population stay; False: intervals for these records.
     """
     from ..display import Bound
 
@@ -674,7 +767,11 @@ class HosmerLemeshowView(ResultView):
     """View of a Hosmer-Lemeshow test and its groups."""
 
     def tables(self, curve: HosmerLemeshow) -> list[ViewTable]:
-        """Return a table with a row for each group, under the statistic and the p-value."""
+        """Return a table with a row for each group, under the statistic and the p-value.
+
+        Args:
+            curve: The released result to show.
+        """
         from ..display import format_number
 
         p_value = format_number(curve.p_value) if isnan(curve.p_value) else f"{curve.p_value:.2g} for the population"
@@ -693,12 +790,19 @@ class BinnedResidualsView:
     def from_output(cls, output: Output) -> Self:
         """Return the view at the level that the options state; refuse --suppress, because it shows no counts with
         intervals.
+
+        Args:
+            output: Options of the output, as typed.
         """
         output.suppression_width(shows_counts=False)
         return cls(output.simulated_level())
 
     def tables(self, curve: BinnedResiduals) -> list[ViewTable]:
-        """Return a table with a row for each bin, under the share of residuals outside the envelope."""
+        """Return a table with a row for each bin, under the share of residuals outside the envelope.
+
+        Args:
+            curve: The released result to show.
+        """
         from ..display import format_number
 
         envelope = curve.envelope_at(self.level)
@@ -709,5 +813,9 @@ class BinnedResidualsView:
         return [ViewTable.from_table(caption, curve.describe_table(level=self.level))]
 
     def draw(self, curve: BinnedResiduals) -> Axes:
-        """Return the axes of a plot of the bins with their envelope."""
+        """Return the axes of a plot of the bins with their envelope.
+
+        Args:
+            curve: The released result to show.
+        """
         return plot_headless(curve, level=self.level)

@@ -63,6 +63,9 @@ def compare(
 def _read_comparable(file: str) -> Any:
     """Return the released curve of a file, for a comparison of two curves.
 
+    Args:
+        file: Path of the JSON file.
+
     Raises:
         Misuse: the file cannot be read, or is of a kind that cannot be compared.
     """
@@ -80,6 +83,9 @@ def _read_comparable(file: str) -> Any:
 
 def _read_question(file: str) -> Any:
     """Return the question that a JSON file describes.
+
+    Args:
+        file: Path of the JSON file.
 
     Raises:
         Misuse: the file cannot be read, or holds no question.
@@ -119,7 +125,11 @@ class QuantileQuantileView(ResultView):
     """View of the quantiles of two curves: a table of simultaneous intervals for the records or the population."""
 
     def tables(self, curve: QuantileQuantile) -> list[ViewTable]:
-        """Return a table for each kind of interval: a row for each pair of quantiles with both intervals."""
+        """Return a table for each kind of interval: a row for each pair of quantiles with both intervals.
+
+        Args:
+            curve: The released result to show.
+        """
         from ..display import describe_interval
 
         tables = []
@@ -165,7 +175,11 @@ class DriftView(ResultView):
     """View of the statistics of each window beside their thresholds."""
 
     def tables(self, curve: Drift) -> list[ViewTable]:
-        """Return a table with a row for each window and statistic, with its threshold."""
+        """Return a table with a row for each window and statistic, with its threshold.
+
+        Args:
+            curve: The released result to show.
+        """
         caption = (
             f"a threshold is exceeded in {curve.false_alarm_rate:.3%} of unchanged windows, noise and sampling included"
         )
@@ -202,8 +216,11 @@ def drift(
 
 
 def _name_windows(files: Sequence[str]) -> list[str]:
-    """Return a name for each window of a drift: its file name without ending, or its whole path if two files have the
-    same name.
+    """Return a name for each file of a drift's windows: the file name without ending, or the whole path if two are
+    equal.
+
+    Args:
+        files: Paths of the released windows, in time order.
 
     Raises:
         Misuse: a file is named twice.
@@ -225,6 +242,9 @@ class SavedResultView(ResultView):
     def tables(self, curve: ReleasedResult) -> list[ViewTable]:
         """Return the columns of the result with interval bounds; .. where an interval is wider than the suppression
         threshold.
+
+        Args:
+            curve: The released result to show.
         """
         settings = self.settings._asdict()
         table = curve.describe_table(**settings)
@@ -234,7 +254,11 @@ class SavedResultView(ResultView):
         return [*(ViewTable.from_table(table.title, table, 400) for table in main), *tables]
 
     def draw(self, curve: ReleasedResult) -> Axes:
-        """Return the axes of the result's plot with its band or intervals."""
+        """Return the axes of the result's plot with its band or intervals.
+
+        Args:
+            curve: The released result to show.
+        """
         return curve.plot_headless(**self.settings.plot_arguments)
 
 
@@ -297,6 +321,10 @@ def show(
 def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
     """Return the result summed over some of its columns of categories.
 
+    Args:
+        result: Result by categories of several columns.
+        columns: Names of the columns to sum over.
+
     Raises:
         Misuse: the result has no categories, or not these columns.
     """
@@ -313,6 +341,9 @@ def _compute_margin(result: ReleasedResult, columns: list[str]) -> Any:
 
 def _rank_categories(result: ReleasedResult) -> ReleasedResult:
     """Return the ranking of a result by category, with confidence sets of ranks.
+
+    Args:
+        result: Result with one number for each category.
 
     Raises:
         Misuse: the result has no numbers by category.
@@ -523,6 +554,9 @@ ABOUT_HINT = "fill in the file of dpcurves publish --about-template FILE, and gi
 def _write_about_template(file: str) -> None:
     """Write the template of a file for ``--about`` and print its name.
 
+    Args:
+        file: Path of the new TOML file.
+
     Raises:
         Misuse: the file exists, or cannot be written.
     """
@@ -608,7 +642,12 @@ def _deliver_result(title: str, result: Any, view: Any, output: Output, notes: S
 
 
 def _print_written_files(output: Output, files: Sequence[str]) -> None:
-    """Print a line for each file written."""
+    """Print a line for each file written.
+
+    Args:
+        output: Options of the output, which decide where lines are printed.
+        files: Names of the written files.
+    """
     for name in files:
         print_to_console(output.make_console(), f"written: {name}")
 

@@ -155,35 +155,56 @@ class ScoresView(ResultView):
     simultaneous: bool = False
 
     def tables(self, curve: Scores) -> list[ViewTable]:
-        """Return a table of all metrics with intervals and, if a curve is selected, a table of its points."""
+        """Return a table of all metrics with intervals and, if a curve is selected, a table of its points.
+
+        Args:
+            curve: The released result to show.
+        """
         return [self.make_metric_table(curve), *self.list_curve_tables(curve)]
 
     def make_metric_table(self, curve: Scores) -> ViewTable:
-        """Return a table of all metrics with intervals."""
+        """Return a table of all metrics with intervals.
+
+        Args:
+            curve: The released result to show.
+        """
         caption = f"metrics of one release{self.describe_missing_population(curve.privacy)}"
         return ViewTable.from_table(caption, self.add_metrics(curve).describe_table(**self.settings._asdict()))
 
     def list_curve_tables(self, curve: Scores) -> list[ViewTable]:
-        """Return a table of the selected curve, or none if numbers are selected."""
+        """Return the table of the curve that --show selects, in a list; an empty list if only numbers are shown.
+
+        Args:
+            curve: The released result to show.
+        """
         return [] if self.show == NUMBERS else [self.make_curve_table(self.compute_reading(curve), self.curve_name)]
 
     @property
     def curve_name(self) -> str:
-        """The name of the selected curve in captions."""
+        """The name in captions of the curve that ``--show`` selects."""
         return "ROC curve" if self.show == "roc" else self.show.replace("-", " ")
 
     def make_curve_table(self, curve: Any, caption: str) -> ViewTable:
-        """Return the table of a curve, with its intervals for these records, under a caption."""
+        """Return the table of a curve, with its intervals for these records, under a caption.
+
+        Args:
+            curve: The released result to show.
+            caption: Text above the table.
+        """
         # intervals for the population are in files: with both, rows are wider than a terminal
         settings = self.settings._replace(population=False)._asdict()
         return ViewTable.from_table(caption, curve.describe_table(**settings))
 
     def draw(self, curve: Scores) -> Axes:
-        """Return the axes of a plot of the selected metric."""
+        """Return the axes of a plot of the selected metric.
+
+        Args:
+            curve: The released result to show.
+        """
         return self.plot_reading(self.compute_reading(curve))
 
     def plot_reading(self, reading: Any, like: Any = None) -> Axes:
-        """Return the axes of a plot of a metric.
+        """Draw a metric of the scores with the level and the population of the command line, and return the axes.
 
         Args:
             reading: The metric: a curve, or several by category.
@@ -216,6 +237,9 @@ class GroupedScoresView:
     def tables(self, curves: ScoresByCategory) -> list[ViewTable]:
         """Return a table of all metrics by category and the curve of each category, or, if selected, the tables of gaps
         or of simultaneous curves.
+
+        Args:
+            curves: The released results by category to show.
         """
         if self.view.show == GAPS:
             return self._gap_tables(curves)
@@ -252,12 +276,19 @@ class GroupedScoresView:
         return self.view.plot_reading(ByCategory(curves.columns, readings), like=next(iter(readings.values())))
 
     def _simultaneous_curves(self, curves: ScoresByCategory) -> Any:
-        """Return the selected curve of all categories, with bands that hold together."""
+        """Return the curve that --show selects, for all categories, with bands that hold for all of them at once.
+
+        Args:
+            curves: The released results by category to show.
+        """
         return load_field_object("group_curves")(curves, AT_ONCE[self.view.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
-        """Return the true and false positive rates and other rates of all categories at the threshold of
+        """Return the rates of all categories, such as the true and false positive rates, at the threshold of
         ``--threshold``.
+
+        Args:
+            curves: The released results by category to show.
         """
         return load_field_object("group_rates")(curves, self.view.threshold)
 
@@ -345,7 +376,11 @@ class ResidualPlotView(PlainView):
     """View of a residual plot: a scatter plot of synthetic points, and a table of mean residuals of slices."""
 
     def tables(self, curve: ResidualPlot) -> list[ViewTable]:
-        """Return a table of the mean residual in eight slices of predictions."""
+        """Return a table of the mean residual in eight slices of predictions.
+
+        Args:
+            curve: The released result to show.
+        """
         middle, share, mean = curve.slices(8)  # rows of the table
         outside = f"about {curve.outside:.1%} of the records are outside the bounds; the points are synthetic"
         caption = f"{outside}\nthe bounds cover {curve.coverage_statement}"

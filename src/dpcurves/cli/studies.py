@@ -107,13 +107,25 @@ class ForecastOptions:
         return None if self.share_of_rows is None else options.parse_row_share("share_of_rows", self.share_of_rows)
 
     def require_writable(self, units: options.UnitCountOptions) -> None:
-        """Refuse a plot file that cannot be written, and a plot without a number of records."""
+        """Refuse a plot file that cannot be written, and a plot without a number of records.
+
+        Args:
+            units: Options with the public number of units.
+
+        Raises:
+            Misuse: the file cannot be written, or no number of records is known.
+        """
         Output(plot=self.plot, language=self.language).require_writable()
         if self.plot is not None and self._record_count(units) is None and self.like is None:
             raise Misuse("plot", "give the number of records, as --forecast N")
 
     def _record_count(self, units: options.UnitCountOptions) -> int | None:
-        """Return the number of simulated records, or None to take it from a released curve or to forecast nothing."""
+        """Return the number of records to simulate: typed, or the public number for a plot; None: of a released curve,
+        or no forecast.
+
+        Args:
+            units: Options with the public number of units.
+        """
         if self.forecast is not None:
             return options.parse_integer("forecast", self.forecast)
         if self.like is not None or self.plot is None or units.units is None:
@@ -153,7 +165,11 @@ class ForecastOptions:
             )  # fmt: skip
 
     def show(self, errors: Forecast) -> None:
-        """Print and plot expected errors and half widths for each distribution of records."""
+        """Print and plot expected errors and half widths for each distribution of records.
+
+        Args:
+            errors: The forecast.
+        """
         from ..display import headless_axes
 
         print_to_console(make_console(), _forecast_table(errors))
@@ -240,7 +256,11 @@ def _compute_short_forecast(
 
 
 def _forecast_table(expectations: Forecast) -> Table:
-    """Return a table of expected errors and half widths with a row for each distribution of records."""
+    """Return a table of expected errors and half widths with a row for each distribution of records.
+
+    Args:
+        expectations: The forecast.
+    """
     from rich.table import Table
 
     from ..display import format_number
@@ -272,7 +292,11 @@ def _forecast_table(expectations: Forecast) -> Table:
 
 
 def make_plan_commands(questions: Mapping[str, options.Command]) -> dict[str, options.Command]:
-    """Return the plan command of each question to one table. It takes the question's options and prints the errors."""
+    """Return the plan command of each question to one table. It takes the question's options and prints the errors.
+
+    Args:
+        questions: Commands that ask a question about one table, by name.
+    """
     return {
         name: _make_plan_command(command)
         for name, command in questions.items()
@@ -281,11 +305,20 @@ def make_plan_commands(questions: Mapping[str, options.Command]) -> dict[str, op
 
 
 def _make_plan_command(command: options.Command) -> options.Command:
-    """Return the command that plans the question of `command` and does not ask it."""
+    """Return the command that plans the question of `command` and does not ask it.
+
+    Args:
+        command: Command that asks the question.
+    """
     option_groups = {name: group for name, group in options.groups_of(command).items() if group not in (Terms, Output)}
 
     def run_command(terms: DryRunTerms, **groups: Any) -> None:
-        """Print the plan of the question that the options describe."""
+        """Print the plan of the question that the options describe.
+
+        Args:
+            terms: Options of the plan: loss, guarantee and number of units.
+            groups: Values of the option groups of the question, by name.
+        """
         command(**groups, terms=terms, output=Output())
 
     help_text = command.__doc__ or ""
@@ -473,7 +506,11 @@ ask_study.__name__ = "study"
 
 
 def _read_reference(question: StudyQuestion) -> Any:
-    """Return the released curve that a column's drift is measured from. It is read before any budget is spent."""
+    """Return the released curve that a column's drift is measured from. It is read before any budget is spent.
+
+    Args:
+        question: Question of a study with a file in ``since``.
+    """
     from ..curves.column_drift import require_false_alarm_rate, require_window
     from ..curves.result import result_from_json
 
@@ -554,7 +591,11 @@ def _postpone_output_errors() -> Iterator[Callable[..., None]]:
     errors = list[Exception]()
 
     def print_lines(*lines: str) -> None:
-        """Print lines, or note the error."""
+        """Print lines; if standard output fails, store the error, which is raised when the block ends.
+
+        Args:
+            lines: Lines of text.
+        """
         try:
             print_to_console(make_console(), *lines)
         except OutputError as error:
@@ -566,7 +607,11 @@ def _postpone_output_errors() -> Iterator[Callable[..., None]]:
 
 
 def _draw_with_title(result: Any) -> Axes:
-    """Plot a result on new axes with its title above them, as files of pictures need, and return the axes."""
+    """Plot a result on new axes with its title above them, as files of pictures need, and return the axes.
+
+    Args:
+        result: The released result.
+    """
     return add_title(plot_headless(result), result)
 
 

@@ -76,7 +76,11 @@ CHANGED = (
 
 
 def _hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file's content; for a file above 4 GiB, the SHA-256 of its size and time of change."""
+    """Return the SHA-256 of a file's content; for a file above 4 GiB, the SHA-256 of its size and time of change.
+
+    Args:
+        path: Path of the file.
+    """
     status = path.stat()
     # 2**32: bytes up to which contents are compared; of larger files, size and time of the last change
     if status.st_size > 2**32:

@@ -155,7 +155,13 @@ def restore_option_names(options: Mapping[str, object]) -> Iterator[None]:
 
 
 def _option_of(error: ArgumentError, options: Mapping[str, object]) -> str | None:
-    """Return the option that the value of the error came from, or None if the error already names it."""
+    """Return the name of the option whose value caused an error about an argument; None if the error names the option
+    already.
+
+    Args:
+        error: Error that names an argument of a Python function.
+        options: Typed values by name of the option.
+    """
     if error.argument == BOTH_LOSSES:
         losses = [name for name in ("epsilon", "rho") if name in options]
         return losses[0] if len(losses) == 1 else None
@@ -174,6 +180,9 @@ def describe_error(error: BaseException) -> Refusal:
 
     Only messages of this package are shown. Of any other exception only the type and the source line are shown,
     because its message may quote a record.
+
+    Args:
+        error: Exception that ended a command.
     """
     if isinstance(error, ChargedFailure):
         line, status = describe_error(error.cause)
@@ -193,7 +202,11 @@ def describe_error(error: BaseException) -> Refusal:
 
 
 def _locate_failure(traceback: TracebackType | None) -> str:
-    """Return the file and line of our packages where an exception was raised, without its message."""
+    """Return the file and line of our packages where an exception was raised, without its message.
+
+    Args:
+        traceback: Traceback of the exception; None: it was never raised.
+    """
     core = Path(__file__).parents[1]
     location = "dpcurves"
     while traceback is not None:
@@ -206,7 +219,11 @@ def _locate_failure(traceback: TracebackType | None) -> str:
 
 
 def _describe_usage_error(error: click.ClickException) -> str:
-    """Return click's message with the argument first, the form of this package's errors."""
+    """Return click's message with the argument first, the form of this package's errors.
+
+    Args:
+        error: Click's exception about a wrong command line.
+    """
     message = error.format_message().rstrip(".")
     parameter = getattr(error, "param", None)
     if parameter is not None and message.startswith("Missing"):
@@ -221,7 +238,11 @@ def _describe_usage_error(error: click.ClickException) -> str:
 
 
 def _on_one_line(text: str) -> str:
-    """Return a message as one line, with escapes for what a terminal would not show."""
+    """Return a message as one line, with escapes for what a terminal would not show.
+
+    Args:
+        text: Text of a message, perhaps of several lines.
+    """
     return escape_for_terminal(" ".join(filter(None, (line.strip(" ") for line in text.split("\n")))))
 
 
@@ -256,7 +277,11 @@ def _escape_unencodable(stream: TextIO | None, number: int) -> TextIO:
 
 
 def silence_stream(stream: TextIO) -> None:
-    """Redirect a broken stream to the null device, so that the flush at exit raises no error."""
+    """Redirect a broken stream to the null device, so that the flush at exit raises no error.
+
+    Args:
+        stream: Standard output or standard error.
+    """
     try:
         null_device = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null_device, stream.fileno())
@@ -266,18 +291,29 @@ def silence_stream(stream: TextIO) -> None:
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console on standard output or standard error. A broken pipe raises an error and does not exit."""
+    """Return a console on standard output or standard error. A broken pipe raises an error and does not exit.
+
+    Args:
+        stderr: True: the console writes to standard error.
+    """
     from rich.console import Console
     from rich.segment import Segment
 
     class Screen(Console):
         def on_broken_pipe(self) -> None:
-            """Stay quiet from now on, and raise the error."""
+            """Print nothing more after the reader of the output is gone (as with ``| head``), and raise the error
+            again.
+            """
             self.quiet = True
             raise sys.exception() or BrokenPipeError
 
         def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
-            """Yield segments with escapes for hidden characters, in all tables and labels."""
+            """Yield the styled pieces of text of a table or label; invisible characters become escapes.
+
+            Args:
+                renderable: Text, table or another object of rich.
+                options: Options of rich, such as the width.
+            """
             for segment in super().render(renderable, options):
                 text = segment.text if segment.control else _escape_lines(segment.text)
                 yield segment if text == segment.text else Segment(text, segment.style)
@@ -289,14 +325,23 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def _escape_lines(text: str) -> str:
-    """Escape each line of a rendered text: its line ends come from this package's layout, so they are kept."""
+    """Return a rendered text with invisible characters of each line escaped; its line ends are kept, since this package
+    wrote them.
+
+    Args:
+        text: Text of several lines, as rich rendered it.
+    """
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
     return "\n".join(escape_for_terminal(line, most=len(text)) for line in text.split("\n"))
 
 
 def print_to_stderr(line: str) -> None:
-    """Print a line on standard error. If that fails, silence the stream."""
+    """Print a line on standard error. If that fails, silence the stream.
+
+    Args:
+        line: The line.
+    """
     try:
         print(f"dpcurves: {escape_for_terminal(line)}", file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -321,14 +366,23 @@ def print_to_console(console: Console, *renderables: RenderableType) -> None:
 
 
 def print_to_stdout(text: str) -> None:
-    """Print text without formatting: machine-readable output or help. Does not import rich."""
+    """Print text without formatting: machine-readable output or help. Does not import rich.
+
+    Args:
+        text: The text, of one or several lines.
+    """
     with _translate_stream_errors(sys.stdout):
         print(text, flush=True)
 
 
 @contextmanager
 def _translate_stream_errors(stream: TextIO) -> Iterator[None]:
-    """Flush the stream after writing. A closed pipe raises `UnreadOutput`, any other failure `OutputError`."""
+    """Context manager: output in the ``with`` block is flushed at its end; a closed pipe raises `UnreadOutput`, any
+    other failure `OutputError`.
+
+    Args:
+        stream: The stream that the block writes to.
+    """
     try:
         yield
         stream.flush()
@@ -343,7 +397,11 @@ def _translate_stream_errors(stream: TextIO) -> Iterator[None]:
 
 @contextmanager
 def show_spinner(label: str) -> Iterator[None]:
-    """Show a spinner with this label until the block ends."""
+    """Show a spinner with this label until the block ends.
+
+    Args:
+        label: Text beside the spinner.
+    """
     if not sys.stderr.isatty():
         yield
         return
@@ -356,6 +414,9 @@ def show_pass_progress(label: str, after: float = 2.0) -> Iterator[None]:
     """Show a spinner, and after `after` seconds the fraction of the pass over the data that is done.
 
     A question may take several passes. Each has its own progress and remaining time.
+
+    Args:
+        label: Text beside the spinner.
     """
     if not sys.stderr.isatty():
         yield
@@ -419,7 +480,12 @@ def _progress_bars() -> Iterator[Progress]:
 
 @contextmanager
 def show_progress_bar(label: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar and yield a function that takes the amount done."""
+    """Show a progress bar and yield a function that takes the amount done.
+
+    Args:
+        label: Text beside the bar.
+        total: Amount at which the bar is full, in any unit.
+    """
     with show_late_progress_bar(label, after=0) as fill:
         fill(0, total)
         yield lambda done: fill(done, total)
@@ -446,6 +512,10 @@ def show_late_progress_bar(label: str, after: float) -> Iterator[Callable[[int, 
             """Set the amount done and the total, in the same unit.
 
             The bar starts to be shown at the first call that comes `after` seconds or more after the bar was made.
+
+            Args:
+                done: Amount done.
+                total: Amount at which the bar is full.
             """
             if monotonic() - start >= after:
                 bars.start()

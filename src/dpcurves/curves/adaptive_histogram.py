@@ -132,8 +132,7 @@ class PilotEstimate(NamedTuple):
 
     @classmethod
     def from_pilot_queries(cls, pilot_counts: TableCounts, setting: Setting) -> PilotEstimate:
-        """Return the estimate from the released pilot counts. A decade is occupied if its count is significant, or
-        nearly so beside such a decade.
+        """Return the estimated distribution of a column from the released counts of the pilot queries.
 
         Args:
             pilot_counts: Released counts of the pilot queries.
@@ -255,8 +254,12 @@ def _find_upper_tail_point(edges: FloatArray, records: FloatArray, tail_count: f
 
 
 def _format_upper_limit(counts: FloatArray, noise: float) -> str:
-    """Return the upper 95 % confidence limit of the sum of these noisy counts, at least 0, as text. `noise` is the
-    standard deviation of the noise of one count."""
+    """Return the upper 95 % confidence limit of the sum of noisy counts, at least 0, as text.
+
+    Args:
+        counts: Unbiased counts.
+        noise: Standard deviation of the noise of one count.
+    """
     limit = float(counts.sum()) + TUNING.limit_z * noise * sqrt(len(counts))
     return format_number(max(round(limit), 0))
 
@@ -264,6 +267,10 @@ def _format_upper_limit(counts: FloatArray, noise: float) -> str:
 def choose_even_cells(pilot: PilotEstimate, max_cells: int) -> Grid:
     """Return a grid of at most `max_cells` equal cells of a round width (1, 2 or 5 times a power of ten, or similar)
     that hold nearly all records; values beyond are counted apart.
+
+    Args:
+        pilot: Estimate of the distribution from the pilot queries.
+        max_cells: Largest number of cells.
 
     >>> edges = np.array([0.0, 10.0, 20.0, 100.0])
     >>> pilot = PilotEstimate(edges, np.array([0.0, 900.0, 5.0]), np.array([3.0, 901.0, 4.0]), 2.0, True)
@@ -389,8 +396,7 @@ def _propose_tail_bounds(
 
 
 def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) -> float:
-    """Return the bound moved to the estimated end of a tail, `tail_end`: outwards, or within the interval that ends at
-    the bound; it is 0 instead of a bound beyond 0.
+    """Return a clipping bound moved to the estimated end of a tail, outwards or within the interval beside the bound.
 
     Args:
         pilot: Estimate from the pilot queries.
@@ -410,7 +416,11 @@ def _move_bound(pilot: PilotEstimate, bound: float, tail_end: float, side: int) 
 
 
 def ask_pilot_queries(column: str) -> Needs[TableCounts]:
-    """Ask the three pilot queries about a column, with a fifth of the budget; return their counts."""
+    """Ask the three pilot queries about a column, with a fifth of the budget; return their counts.
+
+    Args:
+        column: Name of the column.
+    """
     return (yield from ask_workload(AutomaticGridWorkload(column, TUNING.pilot_cells), PILOT_FRACTION))
 
 
@@ -483,7 +493,11 @@ class AutoRangeHistogramQuestion(TableQuestion):
         return build_by_category(self.by, counts.counts, lambda row: Histogram.from_counts(row, grid, label, privacy))
 
     def with_grid(self, grid: Grid) -> HistogramQuestion:
-        """Return the `HistogramQuestion` of the same column on a known grid."""
+        """Return the `HistogramQuestion` of the same column on a known grid.
+
+        Args:
+            grid: Public cells, in units of the column.
+        """
         return HistogramQuestion(self.column, grid, self.by, self.measured_in)
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
@@ -508,7 +522,8 @@ def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray, label: 
     Args:
         pilot: Estimate from the pilot queries.
         grid: The chosen cells.
-        counts: Released counts by row and slot. The first and the last slot of a row hold the values beyond the cells.
+        counts: Released counts of the cells, by row. The first and the last count of a row are of values beyond the
+            cells.
         label: Label of the axis.
     """
     bounds = format_range(grid.lower, grid.upper, label)

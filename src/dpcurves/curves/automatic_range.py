@@ -284,7 +284,7 @@ def _find_occupied_intervals(prefixes: PrefixShares, bounds: IntArray) -> BoolAr
 
     Args:
         prefixes: The prefix counts of all rounds.
-        bounds: The first slot of each interval, the outermost ones included, and the slot after the last.
+        bounds: Index of the first cell of each interval, the outermost ones included, and one after the last cell.
     """
     edges = tuple(prefixes.grid.edges.tolist())
     occupied = PilotCounts(edges, prefixes.earlier_evidence).occupied_decades
@@ -329,7 +329,7 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
 
 
 def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:
-    """Return a note for plans: the cost of all rounds together, and the share of the pilot queries in it.
+    """Return a note for plans: the loss of all rounds together, and the fraction of it that the pilot queries spend.
 
     Args:
         setting: Loss and adjacency of the question.

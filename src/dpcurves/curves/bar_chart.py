@@ -51,8 +51,8 @@ from ..inference.simulation import sampling_generator
 from ..inference.two_samples import ReleasedSample
 from ..summaries.two_classes import project_to_simplex
 from .question import CATEGORIES, TableQuestion, build_privacy_statement, require_independent
-from .result import NO_CATEGORY, TUNING, IntervalResult, PlotArguments
-from .summary import SUMMARY_LEVEL, format_with_intervals
+from .result import NO_CATEGORY, SUMMARY_LEVEL, TUNING, IntervalResult, PlotArguments
+from .summary import format_with_intervals
 
 LISTED = "listed"
 BY_COUNT = "count"
@@ -214,6 +214,9 @@ class BarChart(IntervalResult):
 
         By count, the largest released count is first; noise may swap categories whose intervals overlap. Numbers are
         sorted as numbers, everything else as text. The category of other values stays last.
+
+        Args:
+            order: ``"count"``: largest count first; ``"name"``; or ``"listed"``, as declared.
 
         Raises:
             ValueError: the order is not one of these.
@@ -393,7 +396,7 @@ class BarChart(IntervalResult):
 
     @property
     def _has_values(self) -> bool:
-        """Whether the number of records in all categories exceeds what noise makes of an empty table."""
+        """Whether the total count is larger than noise alone would explain for an empty table."""
         noise_quantile = upper_quantile(np.abs(self._noise.cells.sum(axis=1)), (1 + KNOWN_PROBABILITY) / 2)
         return float(self.unbiased_counts.sum()) > max(noise_quantile, 0.5)  # half a record: none
 
@@ -508,7 +511,7 @@ class BarChart(IntervalResult):
 
     @property
     def _rest_names(self) -> frozenset[str]:
-        """The name of the category of all other values, if there is one."""
+        """The name of the category of all other values, if the chart has one."""
         return frozenset(map(str, self.categories.values[-1:])) if self.has_other else frozenset()
 
     def _question(self) -> dict[str, object]:
@@ -525,6 +528,9 @@ class BarChart(IntervalResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
         """Return the chart from a parsed JSON document, computed again from the released counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
 
         Raises:
             InvalidArgument: categories and counts differ in number, or the order is unknown.

@@ -140,7 +140,7 @@ class Bounds(ReleasedResult):
         return {"lower": np.array([self.lower]), "upper": np.array([self.upper])}
 
     def _edge_columns(self) -> tuple[()]:
-        """Return no columns: a bound beyond all dates stays in the data frame."""
+        """Return no columns, so that files keep a bound beyond all calendar dates."""
         return ()  # a bound beyond all dates remains in the frame
 
     def _question(self) -> dict[str, object]:
@@ -150,7 +150,11 @@ class Bounds(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Bounds:
-        """Return the bounds from a parsed JSON document, the inverse of `to_json`."""
+        """Return the bounds from a parsed JSON document, the inverse of `to_json`.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question, (evidence,) = document.question, document.releases
         upper = float(document.arrays["upper"])
         alpha = float(document.arrays["alpha"])
@@ -159,7 +163,7 @@ class Bounds(ReleasedResult):
         return cls(upper, capped, alpha, coverage, question["label"], document.privacy, evidence)
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return two pairs of texts: the column and its interval, and what the interval covers."""
+        """Return two (name, text) pairs: the interval of the column, and the share of records that it covers."""
         return [(self.label, self.description), ("covers", self.coverage_statement)]
 
 
@@ -196,7 +200,7 @@ class BoundsQuestion(TableQuestion):
 
     @property
     def query(self) -> CoverageQuery:
-        """The query for the first doubled interval that covers the share of the records."""
+        """The query for the smallest interval, of those that double in width, that covers the share of the records."""
         return build_coverage_query(self.column, self.unit, self.coverage, self.doublings)
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
@@ -248,7 +252,8 @@ def build_coverage_query(
     spare_records: int = 0,
     name: str = "unit",
 ) -> CoverageQuery:
-    """Return the query for the first doubled interval that covers a share of the records.
+    """Return the query for the smallest of the intervals -unit to unit, doubled again and again, that covers a share of
+    the records.
 
     Args:
         column: The column, or the model whose scores are bounded.
@@ -359,6 +364,9 @@ class PlaneBounds(ReleasedResult):
     def _from_json(cls, document: display.CurveDocument) -> PlaneBounds:
         """Return both bounds from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+
         Raises:
             InvalidArgument: the document does not hold bounds of two named columns.
         """
@@ -372,7 +380,7 @@ class PlaneBounds(ReleasedResult):
         return cls(x, y, document.privacy)
 
     def _summary(self) -> list[tuple[str, str]]:
-        """Return two pairs of texts for each column: its interval, and what the interval covers."""
+        """Return two (name, text) pairs for each column: its interval, and the share of records that it covers."""
         rows = (
             ((interval.label, interval.description), (f"{interval.label} covers", interval.coverage_statement))
             for interval in self._both

@@ -100,7 +100,11 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return ", ".join(self.columns)
 
     def format_category(self, category: Key) -> str:
-        """Return the name of a category with its column, above tables of a terminal; pictures name the column once."""
+        """Return the name of a category with its column, above tables of a terminal; pictures name the column once.
+
+        Args:
+            category: A category, or one category of each column.
+        """
         return f"{self.column} {category}" if len(self.columns) == 1 else format_key(category)
 
     def label_columns(self) -> list[tuple[str, list[str]]]:
@@ -188,7 +192,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         # more small multiples than 20 are not readable
         if len(names) > 20 and all(hasattr(curve, "quantile_intervals") for curve in curves):
             return self._plot_medians(names, ax, level, population=population)
-        most_together = min(getattr(curve, "TOGETHER", display.MOST_TOGETHER) for curve in curves)
+        most_together = min(getattr(curve, "TOGETHER", 4) for curve in curves)  # 4 curves with bands on common axes
         if len(names) > most_together or (len(names) > 1 and self._has_wide_band(level, population=population)):
             plots = [partial(curve.plot, **options) for curve in curves]
             return display.draw_small_multiples(names, plots, self._describe_release(level), column=self.column, ax=ax)
@@ -282,7 +286,11 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return display.format_distinct_labels(names, display.LONGEST_WHOLE)
 
     def _translate_category(self, category: Key) -> str:
-        """Return the name of a category; the category of all other values has a name in the reader's language."""
+        """Return the name of a category; the category of all other values has a name in the reader's language.
+
+        Args:
+            category: A category, or one category of each column.
+        """
         values = category if isinstance(category, tuple) else (category,)
         return format_key(tuple(str(translate(str(v))) if v in self._rest_names else v for v in values))
 
@@ -302,7 +310,11 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         labels = [(categories or {}).get(column, {}) for column in self.columns]
 
         def rename_key(key: Key) -> Key:
-            """Return the key of a category with its new labels."""
+            """Return the key of a category with its new labels.
+
+            Args:
+                key: A category, or one category of each column.
+            """
             parts = key if isinstance(key, tuple) else (key,)
             renamed = tuple(
                 column_labels.get(str(part), part) for column_labels, part in zip(labels, parts, strict=True)
@@ -352,6 +364,10 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def from_json(cls, text: str, kind: type[Curve] | None = None) -> Self:
         """Parse the output of `to_json`. With a `kind`, such as ``dp.CDF``, curves of another class raise an error.
 
+        Args:
+            text: JSON text.
+            kind: Class that all curves must have; None: any class.
+
         Raises:
             ValueError: the text holds no curves by category, or curves of another class.
         """
@@ -360,14 +376,22 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
 
     @classmethod
     def matches_document(cls, document: Mapping[str, Any]) -> bool:
-        """Return whether a document names the column of the categories, with curves of the required kind."""
+        """Return whether a document names the column of the categories, with curves of the required kind.
+
+        Args:
+            document: Parsed JSON document of a result.
+        """
         kinds = {curve["kind"] for curve in document["curves"].values()}
         is_of_kind = kinds <= ({cls.MEMBER_KIND} if cls.MEMBER_KIND else kinds)
         return super().matches_document(document) and "by" in document["evidence"]["question"] and is_of_kind
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the curves from a parsed JSON document, of any kind."""
+        """Return the curves from a parsed JSON document, of any kind.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         return cls._from_document(document, None)
 
     @classmethod
@@ -425,14 +449,14 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return super()._column_words() or next((curve._column_words() for curve in self.values()), {})
 
     def _row_words(self) -> Mapping[str, str]:
-        """Return the words of the short names of numbers, as the first curve gives them."""
+        """Return the titles of the numbers in a list of statistics, by short name, as the first curve gives them."""
         words: Mapping[str, str] = next((curve._row_words() for curve in self.values()), {})
         return self.ROW_WORDS or words
 
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return what each column of interval ends is the end of, as the first curve gives it.
+        """Return what each column of interval endpoints bounds, as the first curve describes it.
 
         Args:
             names: Columns of interval ends.
@@ -445,7 +469,11 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return ends
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
-        """Return, for each of these columns whose categories are numbers, the number of each category text."""
+        """Return, for each of these columns whose categories are numbers, the number of each category text.
+
+        Args:
+            columns: Names of the columns of the table.
+        """
         return display.find_declared_numbers(self._category_columns(), columns)
 
     def _repr_facts(self) -> tuple[str, ...]:
@@ -457,7 +485,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         return [("categories", str(len(self)))]
 
     def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of the summary that no table has: not the number of categories beside their table.
+        """Return the rows of the summary that no shown table repeats; beside the table of categories, their number is
+        left out.
 
         Args:
             tables: Tables that are shown.
@@ -472,7 +501,8 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the table of the numbers of each category, and the table of all curves for readers who open it.
+        """Return two tables for reports: key numbers of each category, and all points of the curves, which pages show
+        folded.
 
         Args:
             level: Confidence level of the intervals.
@@ -582,6 +612,9 @@ def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Return the notes of several curves, each once, after the names of its curves. Notes that differ only in the
     percentage at their beginning are merged to one with a range.
 
+    Args:
+        notes: Notes of each curve, by its name.
+
     >>> merge_notes({"a": ("30% lie above",), "b": ("35% lie above", "missing"), "c": ()})
     ('a, b: 30% to 35% lie above', 'b: missing')
     """
@@ -618,7 +651,7 @@ def _format_merged_note(text: str, names: Sequence[str], shares: Sequence[int], 
 
 
 def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
-    """Return the evidence of each row of counts, or of each group of neighbouring rows: one part per category.
+    """Return the evidence of each category, which has one row of counts or a group of neighbouring rows.
 
     A known total of all rows is not used, because it hardly reduces the error of one row among several.
 
@@ -717,7 +750,13 @@ AnyCurve = TypeVar("AnyCurve", bound=Any)
 
 
 def build_by_category(by: By, evidence: Evidence, make: Callable[[Evidence], AnyCurve]) -> Any:
-    """Return the curve that `make` computes from the evidence; with `by`, a `ByCategory` with a curve of each row."""
+    """Return the curve that `make` computes from the evidence; with `by`, a `ByCategory` with a curve of each row.
+
+    Args:
+        by: Columns of categories; None: no grouping.
+        evidence: Released counts, a row for each category.
+        make: Function that computes a curve from one row of counts.
+    """
     return make(evidence) if by is None else collect_by_category(by, map(make, split_rows(evidence)))
 
 
@@ -776,6 +815,9 @@ def describe_question(quantity: str, column: str, by: By) -> str:
 def describe_grouping(by: By) -> str:
     """Return the description of a grouping for the ledger; empty without a grouping.
 
+    Args:
+        by: Columns of categories; None: no grouping.
+
     >>> from dpcurves.data import Categories
     >>> describe_grouping((Categories("sex", ("F", "M")), Categories("ward", (1, 2))))
     ' by sex, ward'
@@ -787,6 +829,9 @@ def describe_grouping(by: By) -> str:
 def parse_hint(hint: object) -> Hint | None:
     """Return the hint with this name (or the hint itself); None for None.
 
+    Args:
+        hint: A `Hint`, its name, or None.
+
     Raises:
         ValueError: the name is unknown.
     """
@@ -794,7 +839,14 @@ def parse_hint(hint: object) -> Hint | None:
 
 
 def describe_hint(hint: Hint | None) -> str:
-    """Return the description of a hint for the ledger; empty for None."""
+    """Return a hint on the distribution as words for the ledger's record of a question, as in ", said to be peaked".
+
+    Args:
+        hint: Public knowledge of the distribution; None: no hint.
+
+    Returns:
+        Words that begin with a comma; empty without a hint.
+    """
     if hint is None:
         return ""
     return ", said to have atoms" if hint is Hint.ATOMS else f", said to be {hint.value}"

@@ -73,7 +73,7 @@ from ..strategies import Bisection as Bisection
 from ..strategies import QuantilePartition as QuantilePartition
 from ..summaries import as_numbers, inverse_at, linear_value_at, step_value_at
 from .by_category import build_by_category, describe_hint, describe_question, format_axis_label, parse_hint
-from .prefixes import MOST_FEW_DRAWS, PrefixShares, Smoothing, Spans, build_all_edges_query, parse_edges
+from .prefixes import MOST_FEW_DRAWS, EdgeIntervals, PrefixShares, Smoothing, build_all_edges_query, parse_edges
 from .quantile_quantile import PERCENTS, QuantileQuantile, parse_shares
 from .question import (
     By,
@@ -87,6 +87,7 @@ from .question import (
     require_independent,
 )
 from .result import (
+    SUMMARY_LEVEL,
     IntervalResult,
     PlotArguments,
     interval_scopes,
@@ -101,9 +102,6 @@ Several = Sequence[float] | NDArray[Any]
 
 WHOLE = slice(None)
 """All edges of a grid."""
-
-TOO_FEW = 5
-"""Records: of fewer, randomised responses may have noise at other edges than the first inner one alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -183,7 +181,7 @@ class CdfHistogram(IntervalResult):
     ) -> FloatArray:
         """Return simultaneous intervals of the shares with confidence `level`: shape ``(bins, 2)``.
 
-        The noise of the unbiased estimate is simulated between the nearest measured edges, inside a bin and around it.
+        The noise of the unbiased estimate is simulated between the nearest counted edges, inside a bin and around it.
         The share of a bin lies between these two shares. This holds for these records; for the `population` from which
         they were sampled, noise and sampling are simulated together. That needs independent units of one record each.
 
@@ -210,7 +208,7 @@ class CdfHistogram(IntervalResult):
             level: Probability that all intervals are right.
             generator: Random numbers of the simulation; None: from a fixed public seed.
         """
-        unbiased = self._spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
+        unbiased = self._edge_intervals.sum_between_edges(self._pad_measured_shares(self.prefixes.unbiased_shares))
         errors = simultaneous_errors(self._simulate_noise(generator), level)
         limits = _pair_inner_and_outer_limits(unbiased - errors, unbiased + errors)
         # widened to contain the displayed share, which is shrunken and never negative
@@ -224,33 +222,33 @@ class CdfHistogram(IntervalResult):
             level: Probability that all intervals hold at once.
             generator: Random numbers of the simulation; None: a fixed public seed.
         """
-        spans = self._spans
+        intervals = self._edge_intervals
         total = self.total
         rng = sampling_generator(generator)
         shares = self._pad_measured_shares(self.prefixes.shares)
-        counts = total * spans.sum_spans(self._pad_measured_shares(self.prefixes.unbiased_shares))
+        counts = total * intervals.sum_between_edges(self._pad_measured_shares(self.prefixes.unbiased_shares))
         scale, noises = estimate_scales(self._simulate_noise(generator))
         errors = (total * noise + self._simulate_sampling_errors(shares, len(noise), rng) for noise in noises)
         limits = simultaneous_mean_ends(
-            counts, (total * scale) ** 2, errors, total * spans.sum_spans(shares), total, level
+            counts, (total * scale) ** 2, errors, total * intervals.sum_between_edges(shares), total, level
         )
         return np.clip(_pair_inner_and_outer_limits(*limits) / total, 0.0, 1.0)
 
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Return simulated sampling errors of the records in `_spans`, (draws, 2 * bins), from the shares below padded
-        measured edges.
+        """Return simulated sampling errors of the counts inside and around each bin, (draws, 2 * bins).
 
         Args:
-            shares: Shares below the padded measured edges.
+            shares: Estimated shares below the counted edges, padded with 0 and 1.
             draws: Number of draws.
             generator: Random numbers of the simulation.
         """
-        return self._spans.simulate_sampling_errors(shares, round(self.total), draws, generator)
+        return self._edge_intervals.simulate_sampling_errors(shares, round(self.total), draws, generator)
 
     @cached_property
-    def _spans(self) -> Spans:
-        """The spans between measured edges inside each bin, followed by those around each bin, as indices of padded
-        shares."""
+    def _edge_intervals(self) -> EdgeIntervals:
+        """The intervals between counted edges just inside each bin, followed by those just around each bin, for
+        interval limits.
+        """
         all_edges = self.prefixes.grid.edges
         declared = self.prefixes.declared_edges
         edges = all_edges[self.prefixes.measured_edges]
@@ -262,15 +260,19 @@ class CdfHistogram(IntervalResult):
         inner_end = np.searchsorted(edges, right, side="right")
         first = np.append(inner_start, outer[0])
         last = np.append(np.maximum(inner_start, inner_end), outer[1])
-        return Spans.from_edges(first, last, len(edges) + 2)
+        return EdgeIntervals.from_edges(first, last, len(edges) + 2)
 
     def _pad_measured_shares(self, shares: FloatArray) -> FloatArray:
-        """Return the shares at measured edges, with 0 before and 1 after them: shares below all records and above
-        all."""
+        """Return the shares below the counted edges, with 0 before them (below all records) and 1 after them (above all
+        records).
+
+        Args:
+            shares: Shares below each edge of the grid.
+        """
         return np.concatenate([[0.0], shares[self.prefixes.measured_edges], [1.0]])
 
     def _simulate_noise(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated errors of the shares in `_spans`, (draws, 2 * bins).
+        """Yield blocks of simulated errors of the shares inside and around each bin, (draws, 2 * bins).
 
         Args:
             generator: Random numbers of the simulation; None: the same numbered draws each time.
@@ -279,7 +281,7 @@ class CdfHistogram(IntervalResult):
             Blocks whose rows are draws; errors are in shares of the records.
         """
         padded = (np.pad(noise, ((0, 0), (1, 1))) for noise in self.prefixes.simulate_share_errors(generator))
-        return map(self._spans.sum_spans, padded)
+        return map(self._edge_intervals.sum_between_edges, padded)
 
     @property
     def rounds(self) -> tuple[Evidence, ...]:
@@ -310,7 +312,11 @@ class CdfHistogram(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CdfHistogram:
-        """Return the bins from a parsed JSON document."""
+        """Return the bins from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         releases = document.evidence["releases"]
         prefixes = PrefixShares.from_json(releases, grid_from_edges(question), question)
@@ -380,14 +386,14 @@ def choose_bin_edges(
 
 
 def _pair_inner_and_outer_limits(lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """Return lower limits of the spans inside bins and upper limits of the spans around them: (bins, 2). Both
-    arguments have inside spans first, (2 * bins,)."""
+    """Return lower limits of the counts inside bins, and upper limits of the counts around them, (bins, 2).
+
+    Args:
+        lower: Lower limits, (2 * bins,): inside each bin first, then around each bin.
+        upper: Upper limits, in the same order.
+    """
     bins = len(lower) // 2
     return np.stack([lower[:bins], upper[bins:]], axis=1)
-
-
-SUMMARY_LEVEL = 0.95
-"""Probability of intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
 
 
 class HasQuantiles(Protocol):
@@ -553,7 +559,7 @@ class CDF(IntervalResult):
 
     @classmethod
     def from_placeholder(cls, prefixes: PrefixShares, label: str, privacy: PrivacyStatement) -> CDF:
-        """Return a curve of blank values, for plans without data, without the notes that a release gets.
+        """Return a curve of placeholder numbers, which plans build before data are read; it has no notes.
 
         Args:
             prefixes: Numbers without data, of the shape that a release will have.
@@ -608,13 +614,14 @@ class CDF(IntervalResult):
 
     @property
     def _is_empty(self) -> bool:
-        """Whether the last round counted no record."""
+        """Whether the unbiased estimate of the number of records, from the last round, is below a half."""
         return bool(self.prefixes.unbiased_prefix_counts[-1] < 0.5)
 
     def _may_be_unknown(self) -> bool:
         """Whether fewer than five records were counted, or noise at the first inner edge is large enough for a band
         wider than 1/2 there."""
-        if self.prefixes.unbiased_prefix_counts[-1] < TOO_FEW:
+        # 5 records: of fewer, randomised responses may have noise at other edges than the first inner one alone
+        if self.prefixes.unbiased_prefix_counts[-1] < 5:
             return True
         evidence = self.prefixes.evidence
         noise = evidence.sums.interval_distribution.end_cell_deviations(evidence.total is not None)[0]
@@ -770,7 +777,7 @@ class CDF(IntervalResult):
         return self.prefixes.round_to_step(found)[()]
 
     def _move_to_round_numbers(self, values: FloatArray, cells: FloatArray) -> FloatArray:
-        """Return quantiles, moved to a round number where the counts of their cell are heaped on it.
+        """Return quantiles moved to a round number, where many records of their cell seem to be heaped on it.
 
         In a heaped end cell the quantile is the bound of the grid.
 
@@ -822,7 +829,11 @@ class CDF(IntervalResult):
 
     def _close_upper_limits(self, bounds: FloatArray) -> FloatArray:
         """Return the bounds, (..., 2), with the upper bound of a cell that holds a single double replaced by this
-        double: no number lies between the two."""
+        double: no number lies between the two.
+
+        Args:
+            bounds: Lower and upper bounds of cells, (..., 2).
+        """
         edges = self.prefixes.grid.edges
         single_ends = edges[1:][edges[1:] == np.nextafter(edges[:-1], np.inf)]
         upper = np.where(np.isin(bounds[..., 1], single_ends), np.nextafter(bounds[..., 1], -np.inf), bounds[..., 1])
@@ -910,7 +921,11 @@ class CDF(IntervalResult):
         return self._open_if_empty(band)
 
     def _open_if_empty(self, band: Band) -> Band:
-        """Return the band, or one of 0 to 1 if no record was counted: its shares may be any, however little noise."""
+        """Return the band, widened to 0 and 1 if no record was counted, because then any shares are possible.
+
+        Args:
+            band: Lower and upper shares at each edge.
+        """
         if not self._is_empty:
             return band
         return self.prefixes.pin_ends((np.zeros_like(band[0]), np.ones_like(band[1])))
@@ -973,6 +988,9 @@ class CDF(IntervalResult):
         Costs no budget.
 
         Bins end at edges of the grid, since nothing was counted inside cells; other edges are moved to the nearest one.
+
+        Args:
+            bins: Number of bins, or their edges in rising order, in units of the column.
 
         Warns:
             CurveWarning: edges were moved.
@@ -1151,7 +1169,11 @@ class CDF(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> CDF:
-        """Return the curve from a parsed JSON document, smoothed again if it was smoothed."""
+        """Return the curve from a parsed JSON document, smoothed again if it was smoothed.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         releases = document.evidence["releases"]
         grid = grid_from_cells(question, document.arrays["x"])
@@ -1284,7 +1306,11 @@ class CdfQuestion(TableQuestion):
         build_curve = CDF.from_prefixes if counts.is_paid else CDF.from_placeholder
 
         def build_cdf(row: Evidence) -> CDF:
-            """Return the curve of one row of counts, smoothed if the question asks for it."""
+            """Return the curve of one row of counts, smoothed if the question asks for it.
+
+            Args:
+                row: Released counts of one category, or of all records.
+            """
             shares = PrefixShares(row, grid, earlier_evidence, declared=declared, lattice_counts=counts.lattice_counts)
             curve = build_curve(shares, label, privacy)
             return curve if self.smooth is None else curve.smooth(self.smooth)

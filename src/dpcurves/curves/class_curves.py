@@ -139,8 +139,8 @@ class PrecisionRecall(BandedTableResult):
         return precision, pin_share_ends(recall)
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
-        """Return lower and upper precision along the recall axis that the plot shades: the union of the boxes of
-        both bands.
+        """Return the lower and upper precision at each recall that the plot shades, from the bands of both rates
+        together.
 
         Args:
             level: Probability that the bands of both rates hold at all thresholds at once, between 0 and 1.
@@ -242,8 +242,7 @@ class CumulativeGain(BandedTableResult):
         return flagged, gain, (np.maximum(by_precision[0], by_shares[0]), np.minimum(by_precision[1], by_shares[1]))
 
     def _interval_limits(self, level: float, /, *, population: bool) -> Band:
-        """Return lower and upper gain along the axis of flagged shares that the plot shades: the union of the boxes
-        of both bands.
+        """Return the lower and upper gain at each flagged share that the plot shades, from the bands of both together.
 
         Args:
             level: Probability that the bands of both rates hold at all thresholds at once, between 0 and 1.
@@ -266,14 +265,22 @@ class CumulativeGain(BandedTableResult):
 
 def _shares_above_thresholds(count: FloatArray) -> FloatArray:
     """Return the share of all records above each threshold, (cells + 1,), from counts by decreasing score; NaN
-    without records."""
+    without records.
+
+    Args:
+        count: Counts of records by decreasing score, (cells,).
+    """
     above = np.append(0.0, np.cumsum(count))
     return above / above[-1] if above[-1] >= LEAST_MASS else np.full_like(above, np.nan)
 
 
 def _divide_bands(part: Band, whole: Band) -> Band:
-    """Return lower and upper limits of `part` divided by `whole`, both given by limits; the upper one is infinite
-    where `whole` may be 0."""
+    """Return lower and upper limits of a ratio from the limits of its numerator and denominator.
+
+    Args:
+        part: Limits of the numerator.
+        whole: Limits of the denominator; where it may be 0, the upper limit of the ratio is infinite.
+    """
     (lower, upper_part), (smallest, largest) = np.broadcast_arrays(*part), np.broadcast_arrays(*whole)
     upper = np.divide(upper_part, smallest, out=np.full(upper_part.shape, np.inf), where=smallest > 0)
     return lower / np.maximum(largest, 1e-300), upper
@@ -380,8 +387,12 @@ class DecisionCurve(ClassTableResult):
 
 
 def _threshold_indices(table: ClassTable) -> np.ndarray:
-    """Return the number of slots of scores above each inner edge of the grid, (points,): indices of
-    `ClassTable.thresholds`."""
+    """Return the index in `ClassTable.thresholds` of each inner edge of the grid, (points,): the number of cells above
+    the edge.
+
+    Args:
+        table: Released counts of both classes by score.
+    """
     outside = int(table.grid.outside is Outside.APART)
     return table.grid.slots - outside - np.arange(1, table.grid.cells)
 
@@ -578,7 +589,11 @@ class Confusion(ClassTableResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Confusion:
-        """Return the matrix from a parsed JSON document, computed again from its counts."""
+        """Return the matrix from a parsed JSON document, computed again from its counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         table = ClassTable.from_evidence(document.evidence, document.privacy)
         return cls.from_counts(table, float(document.arrays["threshold"]))
 
@@ -593,14 +608,19 @@ class Confusion(ClassTableResult):
 
 def _count_outcomes(cells: FloatArray, point: int) -> FloatArray:
     """Return true negatives, false positives, false negatives and true positives at the threshold with index
-    `point`: (..., 2, cells) to (..., 4)."""
+    `point`: (..., 2, cells) to (..., 4).
+
+    Args:
+        cells: Counts of negatives and positives by decreasing score, (..., 2, cells).
+        point: Index of a threshold in `ClassTable.thresholds`.
+    """
     first = cells.shape[-1] - point  # index of the first cell that is classified positive
     sums = [part.sum(axis=-1) for part in (cells[..., :first], cells[..., first:])]
     return np.stack(sums, axis=-1).reshape(*cells.shape[:-2], 4)
 
 
 def _split_rate_counts(outcomes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the numerator of each rate, and the remainder of its denominator: (..., 4) to (..., rates).
+    """Return each rate of a confusion matrix as its numerator, and the rest of its denominator.
 
     Args:
         outcomes: Numbers of the four outcomes in the order of the matrix, (..., 4).
@@ -735,7 +755,8 @@ class ScoreCalibration(ClassTableResult):
             """Return the counts of positives and of negatives of each group, each (..., groups).
 
             Args:
-                cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+                cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if
+                    counted apart.
             """
             groups = _sum_groups(self.table.drop_outside(cells), self.starts)
             return groups[..., 1, :], groups[..., 0, :]
@@ -754,7 +775,11 @@ class ScoreCalibration(ClassTableResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ScoreCalibration:
-        """Return the calibration from a parsed JSON document, with its groups."""
+        """Return the calibration from a parsed JSON document, with its groups.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         starts = cast("Any", document.arrays["starts"]).astype(np.int64)
         return cls.from_group_starts(ClassTable.from_evidence(document.evidence, document.privacy), starts)
 
@@ -770,5 +795,10 @@ class ScoreCalibration(ClassTableResult):
 
 
 def _sum_groups(cells: FloatArray, starts: NDArray[np.int64]) -> FloatArray:
-    """Return counts of groups that begin with the cells in `starts`: (..., 2, cells) to (..., 2, groups)."""
+    """Return counts of groups that begin with the cells in `starts`: (..., 2, cells) to (..., 2, groups).
+
+    Args:
+        cells: Counts of negatives and positives, (..., 2, cells).
+        starts: Index of the first cell of each group, increasing from 0.
+    """
     return np.add.reduceat(cells, starts, axis=-1)

@@ -98,9 +98,7 @@ class ClassTable(SimulationCache):
 
     @property
     def tied_cells(self) -> BoolArray | None:
-        """True for cells whose scores are tied, (slots,): those with one declared value, or with one multiple of a step
-        that nearly all scores were found to be multiples of. None if neither is known.
-        """
+        """True for cells whose scores are all equal, (slots,); None if this is not known of any cell."""
         if self.grid.values is None:
             if self.lattice_counts is None:
                 return None
@@ -113,8 +111,9 @@ class ClassTable(SimulationCache):
 
     @property
     def bound_untied(self) -> Callable[[float], float] | None:
-        """An upper bound of the scores that are no point of the lattice, as a function of the probability of an error;
-        None if none was found."""
+        """Function from an error probability to an upper bound of the number of scores that equal no multiple of the
+        step found; None if no step was found.
+        """
         return None if self.lattice_counts is None else partial(bound_last_cell, self.lattice_counts)
 
     @cached_property
@@ -136,7 +135,8 @@ class ClassTable(SimulationCache):
         return self.grid.slots - int(edge) - int(self.grid.outside is Outside.APART)
 
     def simulate_errors(self, *, population: bool, generator: np.random.Generator | None = None) -> FloatArray:
-        """Return simulated errors of the counts, (draws, 2, slots).
+        """Return simulated errors of the counts of both classes, (draws, 2, slots): in each cell, and outside the grid
+        if counted apart.
 
         Args:
             population: If True, sampling errors are added to the noise.
@@ -214,15 +214,15 @@ class ClassTable(SimulationCache):
 
     @property
     def middles(self) -> FloatArray:
-        """The middle of each cell of the grid, which represents all scores in it; or the declared value."""
+        """The middle of each cell of the grid, or its declared value, which stands for all scores in the cell."""
         edges, values = self.grid.edges, self.grid.values
         return (edges[:-1] + edges[1:]) / 2 if values is None else values
 
     def drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without the slots for scores outside the grid: (..., slots) to (..., cells).
+        """Return numbers of the cells without those for scores outside the grid, if any: (..., slots) to (..., cells).
 
         Args:
-            cells: Numbers by slot, on the last axis.
+            cells: Numbers along the last axis: in each cell, and outside the grid if counted apart.
         """
         return cells[..., 1:-1] if self.grid.outside is Outside.APART else cells
 
@@ -230,7 +230,7 @@ class ClassTable(SimulationCache):
         """Return the cells of the grid and the columns as JSON values, which `from_evidence` reads.
 
         Returns:
-            JSON values by field name; ``lattice`` only if a lattice was found.
+            JSON values by field name; ``lattice`` only if a common step of the scores was found.
         """
         lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
         return {"edges": self.grid.edges.tolist(), **cells_to_json(self.grid), **self.columns.to_json(), **lattice}
@@ -288,7 +288,11 @@ class ClassTableResult(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the result from a parsed JSON document, computed again from its counts."""
+        """Return the result from a parsed JSON document, computed again from its counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         return cls.from_counts(ClassTable.from_evidence(document.evidence, document.privacy))
 
 
@@ -376,11 +380,12 @@ class MetricEstimator(ABC):
 
     @abstractmethod
     def compute(self, table: ClassTable, cells: FloatArray) -> FloatArray:
-        """Return the statistic of counts of negatives and positives (..., 2, slots), of shape (...).
+        """Return the metric of one or more tables of counts of negatives and positives.
 
         Args:
             table: Table with the cells of the scores and the released counts, which may decide groups.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The metric of each table in `cells`, (...).
@@ -391,7 +396,8 @@ class MetricEstimator(ABC):
 
         Args:
             table: The released counts.
-            errors: Simulated errors of the counts, (draws, 2, slots): noise and, for the population, sampling.
+            errors: Simulated errors of the counts of both classes, (draws, 2, slots), in each cell, and outside the
+                grid if counted apart: noise and, for the population, sampling.
             settings: Confidence level, and whether the interval is for the population.
         """
         return table.counts.interval(lambda cells: self.compute(table, cells), errors, settings.level)
@@ -416,7 +422,12 @@ class MetricEstimator(ABC):
         return 1.0
 
     def is_known(self, records: FloatArray, least: FloatArray) -> bool:
-        """Return whether the records of each class that the statistic needs are at least `least`, both (2,)."""
+        """Return whether there are enough records of each class that the metric needs, or of both together.
+
+        Args:
+            records: Number of negatives and of positives, (2,).
+            least: Least number of negatives and of positives, (2,).
+        """
         if self.required_classes:
             return all(bool(records[row] >= least[row]) for row in self.required_classes)
         return bool(records.sum() >= least.max())
@@ -434,7 +445,8 @@ class AreaUnderCurve(MetricEstimator):
 
         Args:
             table: Not used.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The area of each table in `cells`, (...), in [0, 1].
@@ -450,11 +462,11 @@ class AreaUnderCurve(MetricEstimator):
             settings: Confidence level, whether it is for the population, and random numbers.
         """
         if not settings.population and settings.generator is None:
-            return area_interval(_simulate_areas(table, errors), settings.level)
+            return area_interval(_collect_ranked_counts(table, errors), settings.level)
         rng = public_generator(settings.generator)
         noise = table.simulate_errors(population=False, generator=rng)  # drawn first: sampling does not change it
         return area_interval(
-            _simulate_areas(table, noise), settings.level, sampling=rng if settings.population else None
+            _collect_ranked_counts(table, noise), settings.level, sampling=rng if settings.population else None
         )
 
     def discretization_error(self, table: ClassTable) -> Interval:
@@ -489,7 +501,8 @@ class AveragePrecision(MetricEstimator):
 
         Args:
             table: Not used.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The average precision of each table in `cells`, (...), in [0, 1].
@@ -524,7 +537,8 @@ class KolmogorovSmirnov(MetricEstimator):
 
         Args:
             table: Not used.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The statistic of each table in `cells`, (...), in [0, 1].
@@ -537,7 +551,8 @@ class KolmogorovSmirnov(MetricEstimator):
 
         Args:
             table: Released counts of both classes.
-            errors: Simulated errors of the counts, (draws, 2, slots).
+            errors: Simulated errors of the counts of both classes, (draws, 2, slots), in each cell, and outside the
+                grid if counted apart.
             settings: Level and scope of the interval.
         """
         if table.grid.slots == 1:
@@ -558,7 +573,8 @@ class BrierScore(MetricEstimator):
 
         Args:
             table: Table with the cells of the scores; its counts are not read.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The score of each table in `cells`, (...), in [0, 1].
@@ -576,7 +592,8 @@ class ExpectedCalibrationError(MetricEstimator):
 
         Args:
             table: Table whose released counts decide the groups.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The error of each table in `cells`, (...), in [0, 1].
@@ -588,7 +605,8 @@ class ExpectedCalibrationError(MetricEstimator):
 
         Args:
             table: Released counts of both classes.
-            errors: Simulated errors of the counts, (draws, 2, slots).
+            errors: Simulated errors of the counts of both classes, (draws, 2, slots), in each cell, and outside the
+                grid if counted apart.
             settings: Level and scope of the interval.
         """
         counts = table.counts.likely_counts
@@ -601,7 +619,8 @@ class ExpectedCalibrationError(MetricEstimator):
 
         Args:
             table: Table whose released counts decide the groups.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
         """
         return two_classes.calibration_gaps(
             table.drop_outside(cells), table.middles, group_cells_evenly(table, CALIBRATION_GROUPS)
@@ -620,7 +639,8 @@ class LogLoss(MetricEstimator):
 
         Args:
             table: Table with the cells of the scores; its counts are not read.
-            cells: Counts of negatives and positives by slot, of shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
 
         Returns:
             The loss of each table in `cells`, (...), in nats.
@@ -681,7 +701,7 @@ class ParametricMetric(NamedTuple):
     value: MetricEstimator
 
 
-def _simulate_areas(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
+def _collect_ranked_counts(table: ClassTable, noise: FloatArray) -> RankedClassCounts:
     """Return the counts by score that the interval of the area needs: released counts, estimated shares of each class,
     and simulated noise of the counts, (draws, 2, cells).
 
@@ -701,7 +721,8 @@ def bound_last_cell(evidence: Evidence, probability: float) -> float:
     probability is too small to simulate.
 
     Args:
-        evidence: One row of released counts. After a search for a lattice, the last cell counts numbers off it.
+        evidence: One row of released counts. If a common spacing of the values was searched, the last cell counts the
+            numbers that are no multiple of it.
         probability: Largest probability with which the bound may be too small.
     """
     distribution = evidence.sums
@@ -775,12 +796,11 @@ def _estimate_point(table: ClassTable, metric: Metric | ParametricMetric) -> flo
 
 
 def _masking_interval(table: ClassTable, metric: Metric | ParametricMetric) -> Interval:
-    """Return the interval for these records, at `KNOWN_LEVEL`, that decides whether the metric is known: it is not if
-    the interval holds all possible values.
+    """Return the interval for these records, at `KNOWN_LEVEL`, that decides whether a metric is known.
 
     Args:
         table: Released counts of both classes by score.
-        metric: The metric to compute.
+        metric: The metric to compute; it is unknown if the interval holds all its possible values.
 
     Returns:
         Lower and upper limit, in units of the metric.
@@ -790,12 +810,14 @@ def _masking_interval(table: ClassTable, metric: Metric | ParametricMetric) -> I
 
 
 def find_discretization_error(table: ClassTable, metric: Metric) -> Interval:
-    """Return the parts of the distances from a metric to its interval that come from the unknown order inside cells,
-    not from noise: below, above.
+    """Return how much of a metric's interval comes from the unknown order of scores inside cells, not from noise.
 
     Args:
         table: Released counts of both classes by score.
         metric: The metric whose error is wanted.
+
+    Returns:
+        The parts of the distances from the metric to the lower and to the upper end.
 
     Raises:
         ValueError: the metric needs probabilities and the scores are not.
@@ -836,8 +858,8 @@ def find_metric_interval(
 
 
 def _simulate_interval(table: ClassTable, metric: Metric | ParametricMetric, settings: ConfidenceSettings) -> Interval:
-    """Return the confidence interval of a metric; all possible values if noise alone can explain the counts that it
-    needs.
+    """Return the confidence interval of a metric from simulated noise; all possible values if noise alone can explain
+    the counts.
 
     Args:
         table: Released counts of both classes.
@@ -888,8 +910,8 @@ def notes_on_crowding(table: ClassTable) -> tuple[str, ...]:
 
 
 def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
-    """Return a note if the values of the grid were found and not declared: what happens to other scores, if
-    there may be any.
+    """Return a note on scores that equal none of the grid's values, if these values were found privately and not
+    declared.
 
     Args:
         table: Released counts of both classes by score.
@@ -946,7 +968,7 @@ def _count_used_records(table: ClassTable, metric: Metric | ParametricMetric, ce
     Args:
         table: Released counts of both classes.
         metric: The metric.
-        cells: Counts of the cells, (..., 2, slots).
+        cells: Counts of both classes, (..., 2, slots): in each cell, and outside the grid if counted apart.
     """
     used_cells = table.drop_outside(cells) if metric.value.needs_probabilities else cells
     return np.asarray(used_cells.sum(axis=-1))

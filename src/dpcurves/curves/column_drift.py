@@ -113,17 +113,16 @@ class DriftCells(NamedTuple):
     groups: IntArray
 
     @classmethod
-    def from_places(cls, places: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
-        """Return two samples in cells at these positions, (cells,), in units of the column, with ten groups about
-        even in the first.
+    def from_positions(cls, positions: FloatArray, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
+        """Return counts of two samples in cells at positions, with ten groups of about equal count in the reference.
 
         Args:
-            places: Positions of the cells.
+            positions: Positions of the cells, (cells,), in units of the column.
             first: First sample, the reference.
             second: Second sample.
         """
         # bins, the usual number of a population stability index
-        return cls(first, second, np.diff(places), even_groups(first.likely, 10))
+        return cls(first, second, np.diff(positions), even_groups(first.likely, 10))
 
     @classmethod
     def from_categories(cls, first: ReleasedSample, second: ReleasedSample) -> DriftCells:
@@ -321,7 +320,11 @@ class Drift(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Drift:
-        """Return the drift of the curves in a parsed JSON document, computed again from their counts."""
+        """Return the drift of the curves in a parsed JSON document, computed again from their counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         members = cls.parse_members(document)
         return cls(members.pop("reference"), members, float(document.question["false_alarm_rate"]))
 
@@ -344,9 +347,8 @@ def drift(reference: Curve, windows: Curve | Mapping[str, Curve], *, false_alarm
     Args:
         reference: A released `CDF`, `Histogram` or `BarChart`.
         windows: A later curve on the same cells or categories, or several by name.
-        false_alarm_rate: The false alarm probability of each window and statistic. For probability p of any false alarm
-            in
-            several windows, use ``1 - (1 - p) ** (1 / windows)``.
+        false_alarm_rate: Probability of a false alarm for each window and statistic. For probability p of any false
+            alarm in several windows, use ``1 - (1 - p) ** (1 / windows)``.
 
     Returns:
         Values, thresholds, p-values and alarms.
@@ -401,6 +403,10 @@ def require_window(reference: Any, question: Any) -> None:
 def require_false_alarm_rate(reference: Curve, false_alarm_rate: float) -> None:
     """Require a false alarm rate whose thresholds can be simulated, before a window is asked for: the reference is
     compared with itself.
+
+    Args:
+        reference: Curve of the reference.
+        false_alarm_rate: Probability of a false alarm for each window and statistic.
 
     Raises:
         ValueError: the rate is not between 0 and 1, or needs more draws.
@@ -464,7 +470,7 @@ def _build_drift_cells(reference: Any, window: Any, generator: np.random.Generat
     middles = middles_of(reference.prefixes.grid if isinstance(reference, CDF) else reference.grid)
     first, second, bounds = simulate_samples(reference, window, generator)
     positions = np.array([middles[start:end].mean() for start, end in pairwise(bounds.tolist())])
-    return DriftCells.from_places(positions, first, second)
+    return DriftCells.from_positions(positions, first, second)
 
 
 class _MissingCounts(NamedTuple):
@@ -555,13 +561,15 @@ def _stability_index(first: FloatArray, second: FloatArray, cells: DriftCells) -
 
 
 def _wasserstein(first: FloatArray, second: FloatArray, cells: DriftCells) -> FloatArray:
-    """Return the Wasserstein distance, the area between the distribution functions of two tables of counts, each
-    (..., cells): (...), in units of the column.
+    """Return the Wasserstein distance of two tables of counts, (...): the area between their distribution functions.
 
     Args:
-        first: Counts of the first sample.
-        second: Counts of the second sample.
+        first: Counts of the first sample, (..., cells).
+        second: Counts of the second sample, of the same shape.
         cells: The cells, with the distances between them.
+
+    Returns:
+        Distances, (...), in units of the column.
     """
     first_curve, second_curve = (
         np.cumsum(counts, axis=-1) / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0) for counts in (first, second)
@@ -618,7 +626,7 @@ def _compare_others(first: FloatArray, second: FloatArray, cells: DriftCells) ->
 
 
 def _select_statistics(reference: Curve) -> Mapping[str, Statistic]:
-    """Return the statistics of drift for a curve of this kind, by name.
+    """Return the drift statistics for a curve of this type, such as the stability index, by short name.
 
     Args:
         reference: Curve of the reference.

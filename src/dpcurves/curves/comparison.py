@@ -92,8 +92,11 @@ def wasserstein_distance(a: Distributed, b: Distributed) -> float:
     """Return the area between two distribution functions: the mean distance that records must move, in units of the
     column.
 
-    Its order is 1 (Vaserstein 1969); for two samples it equals SciPy's. Arguments, guarantees and errors as for
-    `ks_distance`.
+    Its order is 1 (Vaserstein 1969); for two samples it equals SciPy's. Guarantees and errors as for `ks_distance`.
+
+    Args:
+        a: A `CDF`, or values of shape ``(n,)``, in which NaN is missing.
+        b: Another `CDF`, or other values.
 
     Returns:
         The non-negative distance, in the column's unit.
@@ -111,7 +114,11 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
     """Return the root of twice the integral of the squared difference of two distribution functions (Székely, Rizzo
     2013).
 
-    For two samples it equals SciPy's. Arguments, guarantees and errors as for `ks_distance`.
+    For two samples it equals SciPy's. Guarantees and errors as for `ks_distance`.
+
+    Args:
+        a: A `CDF`, or values of shape ``(n,)``, in which NaN is missing.
+        b: Another `CDF`, or other values.
 
     Returns:
         The non-negative distance, in the root of the column's unit.
@@ -125,7 +132,11 @@ def energy_distance(a: Distributed, b: Distributed) -> float:
 
 
 def _to_distribution(curve_or_sample: Distributed) -> Distribution:
-    """Return the distribution function of a released curve, or of a sample."""
+    """Return the distribution function of a released curve, or of a sample.
+
+    Args:
+        curve_or_sample: A `CDF`, or values of shape ``(n,)``.
+    """
     if isinstance(curve_or_sample, CDF):
         return Distribution.from_curve(*curve_or_sample.line)
     return Distribution.from_sample(curve_or_sample)
@@ -277,7 +288,7 @@ def find_common_bounds(first: CDF, second: CDF) -> tuple[tuple[CDF, IntArray], t
 
 
 def thin_edges(bounds: ArrayLike, max_cells: int) -> IntArray:
-    """Return the edges, or `max_cells + 1` of them, evenly spread, if there are more.
+    """Return at most `max_cells + 1` of the edges, evenly spread, the first and the last included.
 
     Args:
         bounds: Increasing edges or bounds of cells; the first and the last always remain.
@@ -319,7 +330,7 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
 
     Args:
         prefixes: Released counts along a grid.
-        bounds: Numbers of slots, from 0 to all of them, at which the last round counted.
+        bounds: Edges between which counts are summed, as numbers of cells below them; the last round counted at each.
         noise: Simulated noise of its prefix sums at all bounds of its distribution, shape (draws, bounds of the
             distribution).
     """
@@ -328,11 +339,12 @@ def build_sample(prefixes: PrefixShares, bounds: IntArray, noise: FloatArray) ->
 
 
 def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the unbiased counts of the last round between edges, and nonnegative counts near them.
+    """Return the counts of records between edges from the last round: unbiased counts, and nonnegative counts near
+    them.
 
     Args:
         prefixes: Released counts along a grid.
-        bounds: Numbers of slots, from 0 to all of them, at which the last round counted.
+        bounds: Edges between which counts are summed, as numbers of cells below them; the last round counted at each.
     """
     prefix_counts = prefixes.unbiased_prefix_counts[bounds]
     monotone = np.clip(isotonic_projection(prefix_counts), 0.0, max(prefix_counts[-1], 0.0))
@@ -370,6 +382,10 @@ class Comparison:
     @classmethod
     def from_curves(cls, private: Any, public: Any) -> Comparison:
         """Compare a private and a public curve of the same kind, by the test for this kind.
+
+        Args:
+            private: Released curve.
+            public: Curve of exact counts of public records.
 
         Raises:
             ValueError: the kinds differ or have no comparison; or a unit has several records, so that nothing is known
@@ -496,7 +512,7 @@ def _compare_areas(private: ROC, counted: ROC) -> ComparisonResult:
 
 
 def _compare_groups(private: Calibration | BinnedResiduals, counted: Calibration | BinnedResiduals) -> ComparisonResult:
-    """Return three times None, so that no verdict is given.
+    """Return three times None in place of difference, interval and p-value: curves by groups have no reliable test.
 
     A test of slopes with noisy scores rejected equal tables in up to a third of all cases.
 

@@ -155,8 +155,8 @@ class CategoryHierarchy:
         return parents
 
     def find_determining_column(self, column: str, among: Sequence[str]) -> str | None:
-        """Return the column in `among` that determines `column`: itself, or the widest level below it; None if there is
-        none.
+        """Return the column in `among` whose categories determine those of `column`: itself, or a finer level; None
+        without one.
         """
         if column in among or column not in self.levels:
             return column if column in among else None
@@ -233,12 +233,12 @@ class _Table(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Numbers per member: 1 for a summary, the cells for a histogram."""
+        """Count of released numbers per result: 1 for a summary, the number of cells for a histogram."""
         return len(self.keys) // len(self.members)
 
     @property
     def groups(self) -> list[tuple[Any, ...]]:
-        """The categories that identify each member, a tuple for each, in the order of the members."""
+        """The categories of each result of the table, one tuple per result, in the order of `members`."""
         keys = self.keys[:: self.slots]
         return list(keys) if self.grid is None else [key[:-1] for key in keys]
 
@@ -278,7 +278,11 @@ class _Table(NamedTuple):
 
 
 def name_totals(categories: Sequence[str | None]) -> list[str]:
-    """Return the categories of a column, with a name that none of them has where the column was added up.
+    """Return the texts of a column of categories; a sum over the column gets a name that no category has, such as
+    "all".
+
+    Args:
+        categories: Category of each row; None: the row is a sum over the column.
 
     >>> name_totals(["a", None]), name_totals(["all", "ALL categories", None])
     (['a', 'all'], ['all', 'ALL categories', 'all categories (2)'])
@@ -484,7 +488,7 @@ class ConsistentTotals(CompositeResult):
         return {"table": [name for name, _, _ in rows], **joined}
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return the words of the columns: counts are whole numbers, sums are not.
+        """Return title and format of the columns: counts are shown as whole numbers, sums are not.
 
         Returns:
             Title and format of ``table``, ``released`` and ``consistent``.
@@ -528,7 +532,11 @@ class ConsistentTotals(CompositeResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the result from a parsed JSON document, computed again from its releases."""
+        """Return the result from a parsed JSON document, computed again from its releases.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         with refuse_damaged():
             tables = {
@@ -607,7 +615,11 @@ def make_consistent(
 
 
 def name_results(results: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Return the results by names made of the columns of their categories; repeated names get a number."""
+    """Return the results by names made of the columns of their categories; repeated names get a number.
+
+    Args:
+        results: Results, perhaps by category.
+    """
     named: dict[str, Any] = {}
     for result in results:
         table = _to_table(result)
@@ -675,7 +687,10 @@ def _check_tables(
 
 
 def _to_table(result: object) -> _Table:
-    """Return a released result in the form of a table with categories.
+    """Return a released result as a table of numbers by category, the form in which totals are made consistent.
+
+    Args:
+        result: A released count, sum, summary, histogram or two-way table, perhaps by category.
 
     Raises:
         WrongArgumentType: the result is of a kind that cannot be made consistent.
@@ -717,8 +732,11 @@ def _histogram_table(
 
 
 def _name_cells(grid: Grid) -> list[str]:
-    """Return a label of each cell, with "below" and "above" labels of the slots for values outside if they are
-    counted apart.
+    """Return a label for each cell, such as "0 to 1", and "below" and "above" labels if values outside were counted
+    separately.
+
+    Args:
+        grid: Grid of the cells.
 
     >>> _name_cells(Grid(0, 2, cells=2, outside="apart"))
     ['below 0', '0 to 1', '1 to 2', 'above 2']
@@ -742,7 +760,11 @@ class _Bars(NamedTuple):
 
     def draw(self, ax: Any) -> Any:
         """Draw the counts of the cells as bars with intervals, without those for values outside of the grid; return
-        the axes."""
+        the axes.
+
+        Args:
+            ax: Axes to draw on.
+        """
         cells_below = 1 if self.member.grid.outside is Outside.APART else 0  # the cell of values below the grid
         first = self.number * self.member.grid.slots + cells_below
         rows = slice(first, first + self.member.grid.cells)
@@ -754,7 +776,8 @@ class _Bars(NamedTuple):
 
 
 def _find_parts(tables: Sequence[_Table], tree: CategoryHierarchy) -> tuple[int, list[IntArray]]:
-    """Return which table has the parts, and which total each part belongs to.
+    """Return which table has the finest categories (the parts), and for each other table which of its totals each part
+    belongs to.
 
     Args:
         tables: All tables.
@@ -964,8 +987,7 @@ def _sum_of_squares(summary: Summary, sums: Sequence[Any]) -> Any:
 
 
 def round_parts(parts: FloatArray, groups: Sequence[IntArray], most: int | None = None) -> FloatArray:
-    """Return the parts rounded to non-negative integers whose totals are close to the totals of these parts: of the
-    same shape.
+    """Return the parts rounded to non-negative integers, (parts,), whose totals stay close to the totals of the parts.
 
     Args:
         parts: Numbers of parts, which may be negative, (parts,).
@@ -999,6 +1021,10 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
     They are the closest real numbers (`project_to_simplex`), rounded down, plus one for those with the largest
     remainders.
 
+    Args:
+        values: Numbers to round, which may be negative, (values,).
+        total: Sum of the returned integers, at least 0.
+
     >>> apportion_total(np.array([2.6, 0.6, -3.0]), 3).tolist()
     [3.0, 0.0, 0.0]
     """
@@ -1013,7 +1039,8 @@ def apportion_total(values: FloatArray, total: int) -> FloatArray:
 
 
 def _split_nested_totals(groups: Sequence[IntArray]) -> tuple[list[IntArray], list[IntArray]]:
-    """Return the groupings of totals that form a chain of nested ones, from few to many totals, and all others.
+    """Divide groupings of parts into a chain, in which each refines the one before, and all groupings that cross the
+    chain.
 
     Args:
         groups: For each grouping the index of the total that each part belongs to, (parts,).
@@ -1115,7 +1142,12 @@ def _compute_gain(
 
 
 def _parse_table(document: display.CurveDocument, description: Any) -> Any:
-    """Return one table of a document: a single result, or results by category, as `description` names it."""
+    """Return one table of a document: a single result, or results by category, as `description` names it.
+
+    Args:
+        document: Parsed JSON document with all results.
+        description: Name of the only result; or an object with name, columns and categories of several.
+    """
     stored = document.arrays["curves"]
     if isinstance(description, str):
         return result_from_json(json.dumps(stored[description]))

@@ -280,14 +280,22 @@ class Contingency(IntervalResult):
 
     def _compute_shares(self, axis: int) -> FloatArray:
         """Return the share of each pair in its row (axis 1) or column (axis 0): (rows, columns); NaN if that may be
-        noise alone."""
+        noise alone.
+
+        Args:
+            axis: 1: shares in rows; 0: shares in columns.
+        """
         counts = np.maximum(self.unbiased_counts, 0.0)
         total = np.maximum(counts.sum(axis=axis, keepdims=True), TUNING.least_occupied)
         return np.where(self._is_occupied(axis), counts / total, np.nan)
 
     def _is_occupied(self, axis: int) -> BoolArray:
         """Return which rows (axis 1) or columns (axis 0) have more records than noise makes of an empty one, in a
-        shape that broadcasts to (rows, columns)."""
+        shape that broadcasts to (rows, columns).
+
+        Args:
+            axis: 1: rows; 0: columns.
+        """
         noise_quantiles = upper_quantiles(np.abs(self._noise.sum(axis=axis + 1)), (1 + KNOWN_PROBABILITY) / 2)
         return np.expand_dims(
             self.unbiased_counts.sum(axis=axis) > np.maximum(noise_quantiles, TUNING.least_occupied), axis
@@ -332,7 +340,8 @@ class Contingency(IntervalResult):
     def report_tables(
         self, *, level: float = 0.95, population: bool = True, suppress: float | None = None
     ) -> list[display.ResultTable]:
-        """Return the counts as a cross table with sums, and all numbers with intervals for readers who open them.
+        """Return two tables for reports: the counts as a cross table with sums, and all numbers with intervals, which
+        pages show folded.
 
         Args:
             level: Confidence level of the intervals.
@@ -364,7 +373,7 @@ class Contingency(IntervalResult):
         """Return the same table with other names of columns and categories, for display.
 
         Args:
-            columns: New name by name of the column; others keep theirs.
+            columns: New name of a column by its present name; columns without an entry keep their names.
             categories: By column, the new label of each category (as text) that gets one; None: labels stay.
         """
 
@@ -372,7 +381,11 @@ class Contingency(IntervalResult):
 
         def rename_categories(axis: Categories) -> Categories:
             """Return an axis with the new name of its column and the new labels of its categories; those without a new
-            label keep theirs."""
+            label keep theirs.
+
+            Args:
+                axis: Column with its categories.
+            """
             labels = (categories or {}).get(axis.column, {})
             renamed = tuple(labels.get(str(value), value) for value in axis.values)
             return Categories(columns.get(axis.column, axis.column), renamed)
@@ -403,7 +416,11 @@ class Contingency(IntervalResult):
         return [(axis.column, [axis.values[index] for index in axis_indices]) for axis, axis_indices in axes]
 
     def _declared_numbers(self, columns: Collection[str]) -> Mapping[str, Mapping[str, Category]]:
-        """Return, for each of these columns whose categories are numbers, the number of each category text."""
+        """Return, for each of these columns whose categories are numbers, the number of each category text.
+
+        Args:
+            columns: Names of the columns of the table.
+        """
         return display.find_declared_numbers(self._category_columns(), columns)
 
     def _question(self) -> dict[str, object]:
@@ -413,7 +430,11 @@ class Contingency(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Contingency:
-        """Return the table from a parsed JSON document, computed again from its counts."""
+        """Return the table from a parsed JSON document, computed again from its counts.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         stored_axes = (document.question[name] for name in ("row_axis", "column_axis"))
         rows, columns = (Categories(stored["column"], tuple(stored["categories"])) for stored in stored_axes)
         return cls.from_counts(document.releases[0], rows, columns, document.privacy)
@@ -522,8 +543,11 @@ def kendall_tau_a(table: Contingency | Histogram2D) -> UStatistic:
 def kendall_tau_b(table: Contingency | Histogram2D) -> UStatistic:
     """Return Kendall's tau-b: concordant minus discordant pairs, over the root of untied pairs by rows times columns.
 
-    If each cell holds one value it equals ``scipy.stats.kendalltau``. If all pairs are tied in a column it is 0.
-    Arguments and errors as for `kendall_tau_a`.
+    If each cell holds one value it equals ``scipy.stats.kendalltau``. If all pairs are tied in a column it is 0. Errors
+    as for `kendall_tau_a`.
+
+    Args:
+        table: Counts of pairs of categories, or of cells of a plane that were counted one by one.
 
     Returns:
         The coefficient, between -1 and 1, as a `UStatistic` with `value`, `resolution` and `interval`.
@@ -552,6 +576,9 @@ class _PairCounts(SimulatedCounts):
     @classmethod
     def from_table(cls, table: Contingency | Histogram2D) -> _PairCounts:
         """Return the counts of a two-way table, for statistics of pairs.
+
+        Args:
+            table: Released two-way table, or histogram in the plane.
 
         Raises:
             WrongArgumentType: the result is no two-way table.
@@ -649,8 +676,13 @@ def _compute_tau_a(pairs: FloatArray, people: FloatArray) -> FloatArray:
 
 
 def _compute_tau_b(pairs: FloatArray, people: FloatArray) -> FloatArray:
-    """Return tau-b, (...), from numbers of pairs (..., 3) and of people (...); the number of untied pairs is at least
-    the number of pairs of one person who differs from all others."""
+    """Return Kendall's tau-b, (...), from numbers of pairs and of people.
+
+    Args:
+        pairs: Numbers of pairs, (..., 3): concordant minus discordant, untied in rows, untied in columns. At least as
+            many count as untied as if one person differed from all others.
+        people: Number of records, (...).
+    """
     rows, columns = (np.maximum(pairs[..., side], np.maximum(people - 1, 1.0)) for side in (1, 2))
     return np.asarray(np.clip(pairs[..., 0] / np.sqrt(rows * columns), -1.0, 1.0))
 
@@ -675,6 +707,11 @@ def _find_tau_b_resolution(pairs: FloatArray, all_pairs: float, untied: float) -
 
     Values have at least as many untied pairs as cells. With T tied pairs and D of all N untied, a ratio S / D becomes
     one between (S - T) / N and (S + T) / D, and ``N - D <= T``.
+
+    Args:
+        pairs: Numbers of pairs, (3,): concordant minus discordant, untied in rows, untied in columns.
+        all_pairs: Number of all pairs of records.
+        untied: Number of pairs that are tied in neither column.
     """
     tied = max(all_pairs - untied, 0.0)
     untied_root = max(float(np.sqrt(max(pairs[1], 0.0) * max(pairs[2], 0.0))), 1.0)

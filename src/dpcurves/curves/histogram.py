@@ -167,6 +167,9 @@ class Histogram(IntervalResult):
     def count_between(self, edges: NDArray[np.int64]) -> FloatArray:
         """Return the numbers of records between neighbouring edges of these indices, (edges - 1,): sums of unbiased
         counts, but never below zero; NaN where unknown.
+
+        Args:
+            edges: Indices of edges of the grid, increasing.
         """
         edges = require_edge_indices(edges, self.unbiased_counts.shape[-1])
         indices = None if len(edges) > len(self.unbiased_counts) else edges
@@ -346,7 +349,11 @@ class Histogram(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Histogram:
-        """Return the histogram from a parsed JSON document."""
+        """Return the histogram from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         grid = grid_from_cells(document.question, document.arrays["x"])
         return cls.from_counts(document.releases[0], grid, document.question["label"], document.privacy)
 
@@ -389,7 +396,8 @@ class HistogramQuestion(TableQuestion):
 
 
 def is_noise_alone(counts: FloatArray, error: float) -> bool:
-    """Return whether neither single cells nor sums of neighbouring ones exceed what noise alone may give.
+    """Return whether noise alone may explain the counts: neither single cells nor sums of neighbouring cells are too
+    large.
 
     For each number of neighbouring cells the limit is the 95% quantile of the largest sum of empty cells.
 
@@ -410,7 +418,7 @@ def is_noise_alone(counts: FloatArray, error: float) -> bool:
 
 
 def is_plane_of_noise(estimated: EstimatedTable, error: float) -> bool:
-    """Return whether neither the number of records of a plane nor a cell exceeds what noise alone may give.
+    """Return whether noise alone may explain the counts of a plane: neither the total nor any cell is too large.
 
     If each cell is counted by itself, errors of independent cells add up. Estimators that share counts between cells
     measure the sum by some blocks, with a standard deviation of 4 to 12 direct counts on an empty plane.
@@ -449,7 +457,12 @@ def require_edge_indices(edges: Any, cells: int) -> NDArray[np.int64]:
 
 
 def _sum_between(cells: FloatArray, edges: Places) -> FloatArray:
-    """Return sums of the cells between these edges, along the last axis; the cells themselves if `edges` is None."""
+    """Return sums of the cells between these edges, along the last axis; the cells themselves if `edges` is None.
+
+    Args:
+        cells: Numbers by cell, on the last axis.
+        edges: Indices of edges between which cells are summed; None: each cell by itself.
+    """
     return cells if edges is None else np.add.reduceat(cells, edges[:-1], axis=-1)
 
 
@@ -541,6 +554,9 @@ class Histogram2D(ReleasedResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Histogram2D:
         """Return the histogram from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
 
         Raises:
             InvalidArgument: counts and edges do not fit together in length.

@@ -86,7 +86,7 @@ def notes_on_outside(
 
 
 def infinite_note_thresholds(*columns: object) -> NoteThresholds:
-    """Return thresholds that suppress all notes on these columns, whose values outside their cells are not mistakes.
+    """Return infinite note thresholds for these columns, so that no note reports values outside of their cells.
 
     Args:
         columns: Names of columns, or models that are printed as their name.
@@ -95,7 +95,7 @@ def infinite_note_thresholds(*columns: object) -> NoteThresholds:
 
 
 def note_thresholds_for_times(column: object, minimum: float = 0.5) -> NoteThresholds:
-    """Return thresholds for a column of times, which may exceed the grid because follow-up goes on.
+    """Return the share of times above the grid from which a note is written; many exceed it, as follow-up goes on.
 
     Args:
         column: Name of the column.
@@ -105,11 +105,11 @@ def note_thresholds_for_times(column: object, minimum: float = 0.5) -> NoteThres
 
 
 def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresholds:
-    """Return thresholds for times of entry and exit. An entry before the first edge is no mistake.
+    """Return the shares of times outside the grid from which a note is written, if records enter late.
 
     Args:
-        entry: Name of the column of entry times.
-        time: Name of the column of exit times.
+        entry: Name of the column of entry times; any share before the first edge is accepted.
+        time: Name of the column of exit times; a fifth may come before the first edge.
     """
     # a fifth of the exits may come before the first edge if records enter late
     return {
@@ -119,7 +119,7 @@ def note_thresholds_for_late_entries(entry: object, time: object) -> NoteThresho
 
 
 def note_thresholds_for_clipping(column: object) -> NoteThresholds:
-    """Return thresholds for a column of clipped values: a note needs 5 % of the records beyond one of the bounds.
+    """Return the share of clipped values from which a note is written: 5 % of the records beyond one of the bounds.
 
     Args:
         column: Name of the column.
@@ -129,12 +129,20 @@ def note_thresholds_for_clipping(column: object) -> NoteThresholds:
 
 
 def separate_outside_axis(axis: Axis) -> Axis:
-    """Return `axis` with two more cells, for values below and above its grid, so that they are counted apart."""
+    """Return the column with a grid whose values outside are counted in two separate cells, below and above.
+
+    Args:
+        axis: A column with its grid.
+    """
     return replace(axis, grid=axis.grid.with_outside(Outside.APART))
 
 
 def separate_outside(grid: Grid) -> Grid:
-    """Return `grid` with two more cells, for values below and above it, so that they are counted apart."""
+    """Return the grid with values outside counted in two separate cells, below and above, in place of clipping.
+
+    Args:
+        grid: Cells of a column.
+    """
     return grid.with_outside(Outside.APART)
 
 
@@ -361,10 +369,14 @@ def notes_on_missing_weights(releases: Iterable[Release]) -> tuple[str, ...]:
 
 
 def _count_all_records(release: Release) -> tuple[float, float] | None:
-    """Return the number of all records by a release of sums of weights, and the standard deviation of its noise.
+    """Return the number of all records, computed from a release of sums of weights, and the standard deviation of its
+    noise.
+
+    Args:
+        release: Release of sums of weights.
 
     Returns:
-        The pair, in records; None if the release does not contain what missing records lack to the cap.
+        The pair, in records; None if the release has no sum over missing records.
     """
     evidence = Evidence.from_release(release)
     distribution = evidence.sums

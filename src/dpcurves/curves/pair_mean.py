@@ -229,7 +229,11 @@ class SimulatedCounts:
 
     def simulate_counts(self, population: bool) -> FloatArray:
         """Return draws of released counts, (draws, ...): `likely_counts` with noise, and with sampling errors for
-        the population."""
+        the population.
+
+        Args:
+            population: Whether sampling errors are added.
+        """
         noisy = self.likely_counts + self.noise
         return np.asarray(noisy + self.sampling_noise if population else noisy)
 
@@ -300,13 +304,18 @@ class MergedCellCounts:
 
     def simulate_counts(self, population: bool) -> FloatArray:
         """Return draws of released counts, (draws, *shape): `likely_counts` with noise, and with sampling errors for
-        the population."""
+        the population.
+
+        Args:
+            population: Whether sampling errors are added.
+        """
         return self._merge_slots(self.slots.simulate_counts(population))
 
     def _merge_slots(self, counts: FloatArray) -> FloatArray:
-        """Return counts (..., *shape) with outside slots added to the end cells if `clips`, else dropped.
+        """Return counts of the cells of the grid, (..., *shape), from counts that include records outside the grid.
 
-        Leading axes, such as draws, are kept.
+        Records outside are added to the end cells if `clips`, else dropped. Leading axes of `counts`, such as draws,
+        are kept.
         """
         return merge_outside_slots(counts, self.shape, clips=self.clips)
 

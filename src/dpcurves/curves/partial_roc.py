@@ -149,7 +149,8 @@ class RocPoints(NamedTuple):
         """Return the points of the ROC curves of noisy counts. Noise is not removed.
 
         Args:
-            cells: Counts of negatives and positives along increasing scores, shape (..., 2, slots).
+            cells: Counts of negatives and of positives along increasing scores, (..., 2, slots): in each cell, and
+                outside the grid if counted apart.
         """
         totals = np.maximum(cells.sum(axis=-1, keepdims=True), two_classes.LEAST_MASS)
         above = np.cumsum(cells[..., ::-1], axis=-1) / totals
@@ -177,7 +178,8 @@ class BoundedFprEstimator(MetricEstimator):
 
         Args:
             table: Released counts of both classes along increasing scores.
-            errors: Simulated errors of the estimated counts, (draws, 2, slots).
+            errors: Simulated errors of the estimated counts of both classes, (draws, 2, slots), in each cell, and
+                outside the grid if counted apart.
             settings: Level of the interval, and whether it is for the population.
 
         Returns:
@@ -219,7 +221,8 @@ class BoundedFprEstimator(MetricEstimator):
 
         Args:
             table: Grid of the scores.
-            cells: Counts of negatives and positives, shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
         """
         return self.compute_in_order(table, cells, 0)
 
@@ -228,7 +231,8 @@ class BoundedFprEstimator(MetricEstimator):
 
         Args:
             table: The grid, with its declared values if there are any.
-            cells: Counts of negatives and positives, shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
             order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
 
         Returns:
@@ -241,7 +245,8 @@ class BoundedFprEstimator(MetricEstimator):
 
 
 def _is_open(table: ClassTable) -> FloatArray:
-    """Return a mask of the cells whose scores have an unknown order: 1 for these, 0 for cells of one declared value.
+    """Return a mask of the cells in which the order of scores is unknown: 1 for these, 0 for cells of one declared
+    value.
 
     Even if most scores are multiples of a step (`ClassTable.lattice_counts`), a few may not be, so that every cell is
     open.
@@ -267,7 +272,8 @@ class PartialArea(BoundedFprEstimator):
 
         Args:
             table: The grid, with its declared values if there are any.
-            cells: Counts of negatives and positives, shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
             order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
         """
         roc = RocPoints.from_cells(cells)
@@ -298,7 +304,8 @@ class Sensitivity(BoundedFprEstimator):
 
         Args:
             table: The grid, with its declared values if there are any.
-            cells: Counts of negatives and positives, shape (..., 2, slots).
+            cells: Counts of negatives and of positives, (..., 2, slots): in each cell, and outside the grid if counted
+                apart.
             order: Negatives score higher in each cell (-1), scores are tied (0), or positives score higher (1).
         """
         roc = RocPoints.from_cells(cells)

@@ -67,10 +67,10 @@ from .question import grid_from_json, grid_to_json, require_independent
 
 
 def parse_edges(given: Any, axis: Axis) -> tuple[int, ...]:
-    """Return the indices of edges that an argument `edges` gives, in increasing order.
+    """Return the indices of edges that a question's argument `edges` lists, sorted, after checks.
 
     Args:
-        given: What the caller passed.
+        given: Value of the argument: a sequence of integers, as in ``(1, 7)``.
         axis: Axis of the question, with its grid.
 
     Raises:
@@ -107,7 +107,8 @@ def evenly_spaced_edges(number: int, cells: int) -> tuple[int, ...]:
 
 
 def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> PrefixQuery:
-    """Return the query that is charged: all counts below edges along this grid, for each of `classes` if given.
+    """Return the query for the counts below all edges of a grid, which the ledger charges when only some edges are
+    asked for.
 
     Args:
         axis: Column and grid.
@@ -197,8 +198,9 @@ class PrefixShares:
 
     @property
     def stored_settings(self) -> dict[str, object]:
-        """Settings that JSON stores unless they are 0 or false: number of pilot queries, step of values, use of all
-        rounds, a separate cell of zero, counts of values that are edges."""
+        """Facts about how the counts were made, which JSON stores unless they are 0 or false, such as the number of
+        pilot queries.
+        """
         names = "pilot_queries", "step", "uses_all_rounds", "has_separate_zero"
         lattice = {} if self.lattice_counts is None else {"lattice": self.lattice_counts.to_json()}
         return {name: value for name in names if (value := getattr(self, name))} | lattice
@@ -215,8 +217,7 @@ class PrefixShares:
 
     @cached_property
     def declared_edges(self) -> IntArray:
-        """Indices of the counted edges that are edges of the declared grid, (declared cells + 1,); if outside values
-        are clipped, its ends are the ends of the counted cells, so that no record lies beyond them."""
+        """For each edge of the declared grid, its index among the counted edges, (declared cells + 1,)."""
         if self.declared is None:
             return np.arange(self.grid.cells + 1)
         indices = np.searchsorted(self.grid.edges, self.declared.edges)
@@ -237,14 +238,18 @@ class PrefixShares:
         cells = self.declared_grid.cells
         outside = [edge for edge in edges if not 0 <= edge <= cells]
         if outside:
-            raise InvalidArgument(name, f"indices of edges from 0 to {cells} are needed, got {outside[0]}")
+            raise InvalidArgument(
+                name, f"indices of edges from 0 to {cells} are needed, as in (1, 7), got {outside[0]}"
+            )
         return tuple(self.declared_edges[list(edges)].tolist())
 
     def round_to_step(self, values: FloatArray) -> FloatArray:
         """Return values rounded down to multiples of the step, or up if the lower multiple lies in another interval.
 
-        Values, in units of the column, of any shape. Unchanged if no step was found, or if their counted interval
-        contains no multiple.
+        Values are unchanged if no step was found, or if their counted interval contains no multiple.
+
+        Args:
+            values: Values in units of the column, of any shape.
         """
         if not self.step:
             return values
@@ -296,7 +301,9 @@ class PrefixShares:
 
     @cached_property
     def boundaries(self) -> FloatArray:
-        """The ends of the counted cells, (slots + 1,): from -inf to inf, because outside values have cells as well."""
+        """The edges of all counted cells, (slots + 1,), from -inf to inf if values outside the grid were counted
+        separately.
+        """
         return self.grid.boundary(np.arange(self.grid.slots + 1))
 
     @cached_property
@@ -311,6 +318,9 @@ class PrefixShares:
 
         If outside values were counted apart, 0 and 1 are added for the boundaries at minus and plus infinity; else the
         shares are returned unchanged.
+
+        Args:
+            shares: Shares below each edge of the grid.
         """
         return np.concatenate([[0.0], shares, [1.0]]) if self.grid.outside is Outside.APART else shares
 
@@ -325,22 +335,22 @@ class PrefixShares:
         return 1.0
 
     def simulate_noise(self, draws: int, generator: np.random.Generator) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of the records up to each bound of the distribution, (draws, bounds).
+        """Yield blocks of simulated noise of the cumulative counts below each edge where the noise distribution has
+        one.
 
         Args:
             draws: Number of draws.
             generator: Random numbers of the simulation.
 
         Yields:
-            Blocks in records, with `draws` rows together.
+            Blocks in records, (draws, bounds), with `draws` rows together.
         """
         return self.evidence.sums.simulate_prefixes(self.evidence.total, draws, generator)
 
     def simulate_sampling_errors(
         self, likely: FloatArray, records: int, bounds: IntArray, draws: int, generator: np.random.Generator
     ) -> FloatArray:
-        """Return simulated deviations of samples of this size from the likely counts between bounds: (draws, bounds
-        - 1).
+        """Return simulated sampling errors of the counts between bounds, for samples of this size: (draws, bounds - 1).
 
         Args:
             likely: Estimated records between the bounds, (bounds - 1,).
@@ -376,7 +386,7 @@ class PrefixShares:
 
     @cached_property
     def unbiased_prefix_counts(self) -> FloatArray:
-        """Unbiased counts of the records in the first slots, from the last round: (slots + 1,)."""
+        """Unbiased numbers of records below each edge of the counted cells, from the last round, (slots + 1,)."""
         return np.append(0.0, np.cumsum(self._unbiased_cells))
 
     @cached_property
@@ -387,7 +397,7 @@ class PrefixShares:
 
     @property
     def measured_prefix_counts(self) -> tuple[NDArray[np.int64], FloatArray]:
-        """Indices of the measured edges, and the unbiased number of records below each.
+        """Indices of the counted edges, and the unbiased number of records below each.
 
         Arrays of one length, in the order of the edges.
         """
@@ -395,7 +405,7 @@ class PrefixShares:
         return measured, self.unbiased_shares[measured] * self.total
 
     def simulate_share_errors(self, generator: np.random.Generator | None) -> Iterator[FloatArray]:
-        """Yield blocks of simulated noise of `unbiased_shares` at the measured edges, (draws, measured).
+        """Yield blocks of simulated noise of `unbiased_shares` at the counted edges, (draws, counted edges).
 
         Args:
             generator: Random numbers of the simulation; None: a fixed public seed.
@@ -410,18 +420,19 @@ class PrefixShares:
             yield shares[:, 1:-1] if self.grid.outside is Outside.APART else shares
 
     def simulate_few_share_errors(self, draws: int) -> SinglePrecisionArray:
-        """Return simulated errors of the shares at the measured edges, from a fixed public seed and rounded to single
-        precision, which is faster by half than `simulate_share_errors`.
+        """Return simulated errors of the shares below the counted edges, in single precision and from a fixed public
+        seed.
 
-        With noise e below an edge, count c and share ``s = c / N`` there, a total C, ``N = max(C, 1)`` and noise t of
-        the total, an error is ``(c + e) / m - s`` with ``m = max(C + t, 1)``. Computed as ``(e - s (m - N)) / m``, the
-        error is exactly zero below the last edge if C and ``C + t`` are at least 1.
+        They take half the time of `simulate_share_errors`. With noise e below an edge, count c and share ``s = c / N``
+        there, a total C, ``N = max(C, 1)`` and noise t of the total, an error is ``(c + e) / m - s`` with ``m = max(C +
+        t, 1)``. Computed as ``(e - s (m - N)) / m``, the error is exactly zero below the last edge if C and ``C + t``
+        are at least 1.
 
         Args:
             draws: Largest number of draws.
 
         Returns:
-            Errors, (draws, measured).
+            Errors, (draws, counted edges).
         """
         noise = self._few_draws.noise[:draws]
         counts_below = self.unbiased_prefix_counts[self.evidence.sums.bounds]
@@ -441,8 +452,11 @@ class PrefixShares:
         return errors[:, 1:-1] if self.grid.outside is Outside.APART else errors
 
     def are_typical(self, draws: int) -> bool:
-        """Return whether few draws show the scale of the simulated errors: there are that many of them, and no total
-        is near zero, which would give shares long tails.
+        """Return whether the first draws suffice to show the scale of the simulated errors of the shares.
+
+        Args:
+            draws: Number of draws that is needed; with fewer, or with a total near zero, whose shares have long tails,
+                the result is False.
         """
         few_draws = self._few_draws
         least_total = 4.5 * few_draws.total_deviation  # standard deviations: at 3.6, one note in 350 was wrong
@@ -450,7 +464,7 @@ class PrefixShares:
 
     @property
     def _few_draws(self) -> FewDraws:
-        """The first draws of the noise from the fixed seed."""
+        """The first simulated draws of the noise of counts below edges, from the fixed public seed."""
         return _cache_few_draws(self.evidence.sums, self.evidence.total is not None)
 
     def intervals_by_tests(
@@ -482,20 +496,29 @@ class PrefixShares:
         return np.stack([np.minimum(ends, cells)[..., 0], np.maximum(ends, cells)[..., 1]], axis=-1)
 
     def sampling_variance_at(self, p: FloatArray) -> FloatArray | None:
-        """Return the variance of a sampled excess at each quantile `p`, relative to unweighted records; None: 1
-        everywhere."""
+        """Return the sampling variance of the share below each quantile, relative to unweighted records; None: 1
+        everywhere.
+
+        Args:
+            p: Levels of the quantiles, from 0 to 1.
+        """
         return None
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        """Return blocks of simulated noise of the counts below the measured edges, (draws, measured); without a
-        generator, always the same."""
+        """Return blocks of simulated noise of the counts below the counted edges, (draws, counted edges); without a
+        generator, always the same.
+
+        Args:
+            generator: Random numbers of the simulation; None: the same numbered draws each time.
+        """
         distribution, total = self.evidence.sums, self.evidence.total
         if generator is None:
             return _simulate_public_noise(distribution, total is not None)
         return _simulate_noise(distribution, total, require_generator(generator))
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the model of sampling at the measured edges: shares, number of records, and generator.
+        """Return what a simulation of sampling needs: estimated shares at the counted edges, number of records,
+        generator.
 
         Args:
             generator: Random numbers of the simulation; None: a fixed public stream.
@@ -506,7 +529,11 @@ class PrefixShares:
 
     def pin_ends(self, band: Band) -> Band:
         """Return the band, changed in place, with both limits 0 below the first edge and 1 below the last, if the
-        grid clips outside values."""
+        grid clips outside values.
+
+        Args:
+            band: Lower and upper shares at each edge.
+        """
         if self.grid.outside is not Outside.APART:
             for ends in band:
                 ends[[0, -1]] = 0.0, 1.0
@@ -536,15 +563,18 @@ class PrefixShares:
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
-        """Unbiased counts of the slots from the last round, (slots,)."""
+        """Unbiased counts of the cells, including cells for values outside the grid, from the last round, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0])
 
 
 def _simulate_public_noise(distribution: NoisySums, total_is_public: bool) -> Iterable[FloatArray]:
-    """Return blocks of noise from the fixed seed, equal for equal distributions; small arrays are cached for the next
-    curve. If the total is public, the noise of all records is 0.
+    """Return blocks of simulated noise of counts below edges, from the fixed seed; the noise of a public total is 0.
 
-    The curves of all categories have one distribution.
+    Small arrays are cached, because the curves of all categories have the same distribution.
+
+    Args:
+        distribution: Distribution of the noise of the counts.
+        total_is_public: Whether the number of all records is public.
     """
     # simulated values that are cached for other curves of the same distribution, 32 MB
     if choose_draws(len(distribution.bounds)) * len(distribution.bounds) <= 2**22:
@@ -580,7 +610,7 @@ class FewDraws(NamedTuple):
     total_deviation: float
 
     def scaled_by(self, scale: float) -> FewDraws:
-        """Return the noise of counts that are multiplied by a number.
+        """Return the same simulated noise for counts that are multiplied by a number.
 
         Args:
             scale: Number that the counts are multiplied by, at least 0.
@@ -590,7 +620,7 @@ class FewDraws(NamedTuple):
 
 @lru_cache(maxsize=2)  # a pure function of public facts
 def _cache_few_draws(distribution: NoisySums, total_is_public: bool) -> FewDraws:
-    """Return the first `MOST_FEW_DRAWS` draws of the noise of all prefixes, from a fixed public seed; cached.
+    """Return the first simulated draws of the noise of all prefix counts, for quick intervals; cached.
 
     They equal the first draws of `_simulate_public_noise`.
 
@@ -661,7 +691,7 @@ class Smoothing:
         outside = [edge for edge in self.edges if not 0 <= edge <= prefixes.grid.cells]
         if outside:
             raise InvalidArgument(
-                "edges", f"indices of edges from 0 to {prefixes.grid.cells} are needed, got {outside[0]}"
+                "edges", f"indices of edges from 0 to {prefixes.grid.cells} are needed, as in (1, 7), got {outside[0]}"
             )
         requested = np.array(self.edges, dtype=np.int64)
         counted = np.flatnonzero(prefixes.measured_edges)
@@ -702,12 +732,11 @@ class Smoothing:
         return np.asarray(shares)
 
     def _find_smoothed_edges(self, prefixes: PrefixShares, ends: IntArray) -> IntArray:
-        """Return indices into `ends` of the counted ends that are smoothed; the last end always is, since all
-        records lie below it.
+        """Return which of the counted edges are smoothed; the last one always is, since all records lie below it.
 
         Args:
             prefixes: Counts that are smoothed.
-            ends: Increasing bounds of the measured intervals, in slots.
+            ends: Increasing bounds of the counted intervals, as numbers of cells below them.
 
         Returns:
             Increasing indices, all of `ends` if `edges` is None.
@@ -718,12 +747,12 @@ class Smoothing:
         return np.unique(np.append(np.searchsorted(ends, slots[slots > 0]), len(ends) - 1))
 
 
-class Spans(NamedTuple):
-    """Spans between counted edges, with an edge below all records and an edge above them.
+class EdgeIntervals(NamedTuple):
+    """Intervals between counted edges, with an edge below all records and an edge above them.
 
     Attributes:
-        edges: Indices of the edges at which a span ends, increasing, from the first to the last of all edges.
-        first, last: Begin and end of each span, as indices into `edges`.
+        edges: Indices of the edges at which an interval ends, increasing, from the first to the last of all edges.
+        first, last: Begin and end of each interval, as indices into `edges`.
     """
 
     edges: NDArray[np.int64]
@@ -731,16 +760,25 @@ class Spans(NamedTuple):
     last: NDArray[np.int64]
 
     @classmethod
-    def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> Spans:
-        """Return spans from edge `first` to edge `last`, given the number of all edges."""
+    def from_edges(cls, first: NDArray[np.int64], last: NDArray[np.int64], edges: int) -> EdgeIntervals:
+        """Return the intervals from each edge in `first` to the edge in `last`.
+
+        Args:
+            first: Index of the edge at which each interval begins.
+            last: Index of the edge at which each interval ends.
+            edges: Number of all edges.
+        """
         edge_indices = np.unique(np.concatenate([first, last, [0, edges - 1]]))
         return cls(edge_indices, np.searchsorted(edge_indices, first), np.searchsorted(edge_indices, last))
 
-    def sum_spans(self, below: FloatArray) -> FloatArray:
-        """Return the amount in each span, (..., spans), from the amounts below each edge.
+    def sum_between_edges(self, below: FloatArray) -> FloatArray:
+        """Return the amount in each interval, (..., intervals), from the cumulative amounts below each edge.
 
-        >>> spans = Spans.from_edges(np.array([0, 1]), np.array([1, 3]), 4)
-        >>> spans.sum_spans(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
+        Args:
+            below: Amounts below each edge, on the last axis.
+
+        >>> intervals = EdgeIntervals.from_edges(np.array([0, 1]), np.array([1, 3]), 4)
+        >>> intervals.sum_between_edges(np.array([0.0, 0.2, 0.5, 1.0])).tolist()
         [0.2, 0.8]
         """
         return self._subtract_ends(below[..., self.edges])
@@ -748,20 +786,24 @@ class Spans(NamedTuple):
     def simulate_sampling_errors(
         self, below: FloatArray, units: int, draws: int, chance: np.random.Generator
     ) -> FloatArray:
-        """Return simulated deviations of the units of a sample in each span from their expectation: (draws, spans).
+        """Return simulated sampling errors of the number of units in each interval, (draws, intervals).
 
         Args:
             below: The shares of the population below each edge.
             units: The size of the sample.
             draws: The number of samples.
-            chance: The generator.
+            chance: Random numbers of the simulation.
         """
         cell_shares = np.diff(below[self.edges])
         errors = simulate_sampling_errors(cell_shares * (units / cell_shares.sum()), units, draws, chance)
         return self._subtract_ends(np.pad(np.cumsum(errors, axis=1), ((0, 0), (1, 0))))
 
     def _subtract_ends(self, below: FloatArray) -> FloatArray:
-        """Return the amount in each span, (..., spans), from the amounts below the `edges` of the spans."""
+        """Return the amount in each interval, (..., intervals), from the cumulative amounts below its ends.
+
+        Args:
+            below: Amounts below each of `edges`, on the last axis.
+        """
         return np.asarray(below[..., self.last] - below[..., self.first])
 
 
@@ -787,12 +829,13 @@ class SearchedQuantiles:
         return choose_shown_values(cells, cells[..., 1])
 
     def quantile_cell(self, p: ArrayLike) -> FloatArray:
-        """Return the ends of the cell below the first edge below which a share `p` lies, ``(..., 2)``: infinite if
-        the cell holds outside values."""
+        """Return the ends of the cell that holds the quantile `p`, ``(..., 2)``; infinite if that cell holds values
+        outside the grid.
+        """
         return self._find_cell_limits(p, lambda search: search.brackets[1])
 
     def quantile_intervals(self, p: ArrayLike, level: float, *, population: bool = False) -> FloatArray:
-        """Return edges that enclose the quantiles, simultaneously with probability `level`: ``(..., 2)``.
+        """Return edges of the grid that enclose the quantiles, simultaneously with probability `level`: ``(..., 2)``.
 
         See `PathQuantile`. They are as short as noise allows at the level of the search; at another level they end
         where its search needs a count that was never queried. The error probability is divided by the number of
@@ -809,7 +852,7 @@ class SearchedQuantiles:
 
     @property
     def x(self) -> FloatArray:
-        """Edges at which records were counted, in increasing order, in units of the column.
+        """Edges below which the private search counted records, increasing, in units of the column.
 
         Shape ``(edges,)``.
         """
@@ -844,11 +887,12 @@ class SearchedQuantiles:
         return cls(evidence, grid, question["label"], privacy)
 
     def _find_cell_limits(self, p: ArrayLike, bracket: Any, level: float = 0.5) -> FloatArray:
-        """Return the range of values in which each quantile lies, by the cells (slots) that a search brackets.
+        """Return the lower and upper value between which each quantile lies, by the cells that its private search
+        narrowed down.
 
         Args:
             p: Levels of the quantiles, (...).
-            bracket: Function from the search of one quantile to the range of its slots.
+            bracket: Function from the search of one quantile to the range of cells that may hold the quantile.
             level: Confidence level of the search.
 
         Returns:

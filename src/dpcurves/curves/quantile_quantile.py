@@ -224,12 +224,16 @@ class QuantileQuantile(CompositeResult):
         return {"first": self.first, "second": self.second}
 
     def _question(self) -> dict[str, object]:
-        """Return the JSON field ``p``: the shares at which quantiles are compared."""
+        """Return the JSON field ``p``: the shares of records at which quantiles are compared."""
         return {"p": self.p}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> QuantileQuantile:
-        """Return the comparison from a parsed JSON document, the inverse of `to_json`."""
+        """Return the comparison from a parsed JSON document, the inverse of `to_json`.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         return cls(np.array(document.question["p"], dtype=np.float64), **cls.parse_members(document))
 
     @property

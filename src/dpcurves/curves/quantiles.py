@@ -46,11 +46,11 @@ from ..conversation import ALL, Evidence, Needs, PrivacyStatement, QuantileSearc
 from ..data import MOST_STORED_EDGES, Axis, Grid
 from ..queries import Hint, PrefixQuery
 from .by_category import describe_hint, describe_question, format_axis_label, parse_hint
-from .cdf import CDF, SUMMARY_LEVEL, CdfQuestion, format_quantile_rows
+from .cdf import CDF, CdfQuestion, format_quantile_rows
 from .prefixes import SearchedQuantiles, build_all_edges_query
 from .quantile_quantile import parse_shares as parse_shares
 from .question import TableQuestion, build_privacy_statement, edges_to_json, grid_from_edges
-from .result import IntervalResult, PlotArguments
+from .result import SUMMARY_LEVEL, IntervalResult, PlotArguments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +173,11 @@ class Quantiles(IntervalResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Quantiles:
-        """Return the quantiles from a parsed JSON document, the inverse of `to_json`."""
+        """Return the quantiles from a parsed JSON document, the inverse of `to_json`.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         p = np.array(parse_shares("p", document.arrays["p"]))
         if "grid" in question:
@@ -246,11 +250,13 @@ class QuantilesQuestion(TableQuestion):
         if self.search is not None:
             object.__setattr__(self, "search", require_probability("search", self.search))
             if self.hint is not None:
-                raise InvalidArgument("hint", "a search does not use a hint; leave hint out")
+                raise InvalidArgument("hint", "a search does not use a hint; leave hint or search out")
 
     @property
     def charged_query(self) -> PrefixQuery | None:
-        """The query for all counts along this grid, if quantiles are searched for."""
+        """The query that the ledger charges for a private search of quantiles: all counts along this grid; None without
+        a search.
+        """
         return None if self._search_level is None else build_all_edges_query(Axis(self.column, self.grid))
 
     def with_level_of_search(self, level: float) -> QuantilesQuestion:

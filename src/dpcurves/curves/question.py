@@ -71,7 +71,7 @@ class TableQuestion:
         object.__setattr__(self, "where", parse_filter("where", self.where))
 
     def _build_summary(self) -> ObjectSummary:
-        """Return the question in words, and each field that differs from its default."""
+        """Return a summary for notebooks: the question as a sentence, and each field that differs from its default."""
         stated = [
             (member.name.replace("_", " "), value)
             for member in fields(self)
@@ -120,7 +120,8 @@ class Question(Protocol[Curve]):
     """
 
     def steps(self, setting: Setting) -> Needs[Curve]:
-        """Yield each workload, receive its releases, and return the curve at the end.
+        """Run the question as a generator: yield each query with its budget fraction, receive its release, and return
+        the curve.
 
         Args:
             setting: Loss and adjacency of the question.
@@ -149,6 +150,9 @@ def find_charged_query(question: object) -> Query | None:
 
     None if the question has no `charged_query`: then the question itself is charged, and no other question can share
     its request.
+
+    Args:
+        question: The question.
     """
     query = question.charged_query if isinstance(question, SupportsChargedQuery) else None
     return None if query is None else query.with_filter(getattr(question, "where", None) or "")
@@ -211,6 +215,9 @@ def describe_published_texts(plans: Sequence[Plan]) -> tuple[str, ...]:
 
     Such texts are published with the result, so an analyst should see the note before the question is charged. Empty
     if no text looks like a name.
+
+    Args:
+        plans: Plans of the rounds of a question.
 
     Returns:
         Notes, in order of first use of a text.
@@ -287,7 +294,12 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
 
 
 def prepend_category_axes(by: By, *axes: Axis | Categories) -> tuple[Axis | Categories, ...]:
-    """Return the axes of a table whose rows are the categories of `by`: its columns, followed by the other axes."""
+    """Return the axes of a table whose rows are the categories of `by`: its columns, followed by the other axes.
+
+    Args:
+        by: Columns of categories; None: no rows.
+        axes: Further axes of the table.
+    """
     return (*parse_grouping(by), *axes)
 
 
@@ -319,6 +331,9 @@ def list_columns(by: By) -> tuple[str, ...]:
 
 def format_key(key: Key) -> str:
     """Return a category, or a combination of categories, as text.
+
+    Args:
+        key: A category, or a tuple with one category of each column.
 
     >>> format_key(("F", "north"))
     'F, north'
@@ -376,7 +391,11 @@ def parse_class_labels(
 
 def grid_to_json(grid: Grid) -> dict[str, Any]:
     """Return a grid as JSON values: its spacing and bounds, or the edges of an irregular grid; for declared values,
-    only these."""
+    only these.
+
+    Args:
+        grid: Public cells, or declared values.
+    """
     if isinstance(grid, Values):
         return {"values": list(grid.declared_values), "outside": grid.outside.name}
     return {
@@ -411,7 +430,11 @@ STORED.add(Grid, grid_to_json, grid_from_json)
 
 def edges_to_json(grid: Grid) -> dict[str, object]:
     """Return the edges of an explicit grid, its treatment of outside values and its declared values, as JSON fields
-    of a question."""
+    of a question.
+
+    Args:
+        grid: Grid with explicit edges.
+    """
     return {**cells_to_json(grid), "edges": grid.edges.tolist()}
 
 
@@ -443,7 +466,7 @@ class ScoredColumns(NamedTuple):
 
     @classmethod
     def from_json(cls, question: Mapping[str, Any]) -> ScoredColumns:
-        """Return the columns that `to_json` wrote.
+        """Return the names of the columns of scores and of labels that `to_json` wrote.
 
         Args:
             question: JSON values by field name; missing names become None.
@@ -459,7 +482,11 @@ class ScoredColumns(NamedTuple):
         return {name: column for name, column in self._asdict().items() if column is not None}
 
     def add_to_title(self, title: str) -> str:
-        """Return a title that names the columns, as far as they are known."""
+        """Return a title that names the columns, as far as they are known.
+
+        Args:
+            title: Title without the columns.
+        """
         return title if None in self else f"{title} of {self.score} for {self.label}"
 
 
@@ -468,13 +495,21 @@ NO_COLUMNS = ScoredColumns()
 
 
 def grid_from_edges(question: Mapping[str, Any]) -> Grid:
-    """Return the grid that `edges_to_json` wrote among the fields of a question."""
+    """Return the grid that `edges_to_json` wrote among the fields of a question.
+
+    Args:
+        question: JSON fields of the question.
+    """
     return grid_from_cells(question, question["edges"])
 
 
 def cells_to_json(grid: Grid) -> dict[str, object]:
     """Return a grid's treatment of outside values, and its declared values, if any, as JSON fields; edges are stored
-    separately."""
+    separately.
+
+    Args:
+        grid: Public cells, or declared values.
+    """
     return {"outside": grid.outside.name, **declared_values_to_json(grid)}
 
 

@@ -65,6 +65,9 @@ def write_question_code(question: Any, *, column: int = 0) -> QuestionCode:
 def write_loss_code(loss: PrivacyLoss) -> str:
     """Return a privacy loss as Python code, on one line.
 
+    Args:
+        loss: The privacy loss.
+
     >>> write_loss_code(PrivacyLoss.pure("0.5")), write_loss_code(PrivacyLoss.zcdp("1/3", 1e-6))
     ('dp.PrivacyLoss.pure(0.5)', 'dp.PrivacyLoss.zcdp("1/3", delta=1e-06)')
     """
@@ -150,6 +153,9 @@ class _Writer:
         """Return a question as the call of its class: names of columns, grids and categories by position, then
         keywords.
 
+        Args:
+            question: The question.
+
         Raises:
             InvalidArgument: the class of a field cannot be written as code.
         """
@@ -184,7 +190,7 @@ class _Writer:
         return self._convert(getattr(owner, member.name), is_number=is_number)
 
     def _convert(self, value: Any, *, is_number: bool = False) -> str | _Code:
-        """Return a value as code.
+        """Return the Python expression that builds a value of a question, for code that repeats the question.
 
         Args:
             value: A field's value: an enumeration, grid, model, text, number, None, dataclass, or sequence of these.
@@ -242,12 +248,16 @@ class _Writer:
         return _Code(f"{self._find_name(type(value))}(", tuple(parts), ")")
 
     def _convert_member(self, member: Enum) -> str:
-        """Return a member of an enumeration: a public constant such as ``dp.PUBLIC_MODEL``, or the class's member."""
+        """Return a member of an enumeration: a public constant such as ``dp.PUBLIC_MODEL``, or the class's member.
+
+        Args:
+            member: Member of an enumeration of the package.
+        """
         constant = next((name for name in dir(import_module("dpcurves")) if _public(name) is member), "")
         return f"dp.{constant}" if constant else f"{self._find_name(type(member))}.{member.name}"
 
     def _name_part(self, name: str, code: str | _Code) -> str | _Code:
-        """Return code as a keyword argument.
+        """Return the code of a keyword argument, ``name=value``.
 
         Args:
             name: Name of the argument.
@@ -276,7 +286,7 @@ class _Writer:
 
 
 def _public(name: str) -> Any:
-    """Return the object that `dpcurves` exports under this name; None if it exports none.
+    """Return the public object of `dpcurves` with this name; None without such an object.
 
     Args:
         name: A name of Python; case matters.
@@ -295,7 +305,11 @@ def _has_default(member: Field[Any], value: Any) -> bool:
 
 
 def _convert_grid(grid: Grid) -> _Code:
-    """Return a grid as the call that makes it: declared values, a width, edges, or bounds with a number of cells."""
+    """Return a grid as the call that makes it: declared values, a width, edges, or bounds with a number of cells.
+
+    Args:
+        grid: Public cells, or declared values.
+    """
     apart: tuple[str, ...] = ("outside=dp.Outside.APART",) if grid.outside is Outside.APART else ()
     if isinstance(grid, Values):
         text = format_values(grid.declared_values)
@@ -344,13 +358,21 @@ def _format_number(value: Exact) -> str:
 
 
 def _format_scalar(value: Any) -> str:
-    """Return a truth value or a number as code that gives the same type."""
+    """Return a truth value or a number as code that gives the same type.
+
+    Args:
+        value: True, False, an integer or a float.
+    """
     if isinstance(value, float) and not isfinite(value):
         return f'float("{value}")'
     return repr(value)
 
 
 def _quote(text: str) -> str:
-    """Return a text as a Python literal, in double quotation marks unless the text has some."""
+    """Return a text as a Python literal, in double quotation marks unless the text has some.
+
+    Args:
+        text: Any text.
+    """
     quoted = repr(text)
     return f'"{quoted[1:-1]}"' if quoted.startswith("'") and '"' not in text and "\\'" not in quoted else quoted

@@ -94,6 +94,9 @@ class _QuestionClasses(Mapping[str, type[Any]]):
 def _command_name(class_name: str) -> str:
     """Return the command name of a question class.
 
+    Args:
+        class_name: Name of the class.
+
     >>> _command_name("AutoRangeCdfQuestion"), _command_name("Histogram2DQuestion")
     ('auto-range-cdf', 'histogram2d')
     """
@@ -115,6 +118,9 @@ def list_question_classes() -> Mapping[str, type[Any]]:
 
 def question_to_json(question: Any) -> dict[str, Any]:
     """Return a question as a JSON object: its command name, and its fields, except for those with default values.
+
+    Args:
+        question: The question.
 
     Raises:
         KeyError: the class of the question is not in `list_question_classes`.
@@ -209,6 +215,9 @@ def _questions_without_grid() -> list[str]:
 def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> list[dict[str, Any]]:
     """Return declared columns as JSON values, in the format of questions.
 
+    Args:
+        columns: Numeric columns with bounds, and columns of categories.
+
     >>> declared_columns_to_json([NumericColumn("age", 0, 90), Categories("sex", ("f", "m"))])[0]
     {'column': 'age', 'lower': 0.0, 'upper': 90.0}
     """
@@ -229,7 +238,11 @@ def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | 
 
 
 def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
-    """Return the universe of unlisted categories as the JSON field ``universe``; no field if there is no universe."""
+    """Return the universe of unlisted categories as the JSON field ``universe``; no field if there is no universe.
+
+    Args:
+        unlisted: Column of unlisted categories.
+    """
     match unlisted.universe:
         case TextUniverse() as texts:
             return {"universe": f"{texts.alphabet}:{texts.longest}"}

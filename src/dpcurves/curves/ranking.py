@@ -150,7 +150,7 @@ class Ranking(SummaryByCategory):
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return what each column of interval ends is the end of: of numbers, or of possible ranks.
+        """Return what each column of interval endpoints bounds: the numbers of the categories, or their possible ranks.
 
         Args:
             names: Names of the columns of the data frame.

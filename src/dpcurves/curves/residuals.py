@@ -101,8 +101,8 @@ class BoundBudget(NamedTuple):
 
 
 def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) -> conversation.Needs[BoundBudget]:
-    """Return the budget of bounds, chosen by the number of records with a value, which is counted first if it is
-    private.
+    """Return the budget for finding the bounds of both axes, chosen by the number of records, which is counted first if
+    it is private.
 
     Formal guarantees: the count is a separate round with the budget fraction `COUNT_FRACTION`. The fractions are a
     function of its answer and of public facts, and add up to the rest for every answer: by adaptive composition all
@@ -142,7 +142,11 @@ def find_axis_coverage(joint_coverage: Fraction) -> Fraction:
 
 
 def choose_bound_fraction(setting: conversation.Setting, records: float) -> Fraction:
-    """Return the budget fraction of each bound for this number of records, rounded up to hundredths.
+    """Return the budget fraction for the private search of each axis's bounds, rounded up to hundredths.
+
+    Args:
+        setting: Loss and adjacency of the question.
+        records: Number of records, or an estimate of it; a larger number needs a smaller fraction.
 
     >>> from dpcurves.conversation import Setting
     >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -161,7 +165,8 @@ def choose_bound_fraction(setting: conversation.Setting, records: float) -> Frac
 
 
 def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction, records: float) -> int:
-    """Return the number of records that the noise of a bound may hide, for this budget fraction.
+    """Return how many records may lie outside of noisy bounds, so that noise of a few records does not double the
+    bounds.
 
     Args:
         setting: Privacy loss and adjacency of the question.
@@ -341,7 +346,7 @@ class ResidualPlot(ReleasedResult):
         """
         size = require_integer("size", size)
         if size < 0:
-            raise InvalidArgument("size", f"must be at least 0, got {size}")
+            raise InvalidArgument("size", f"a number of points of at least 0 is needed, as in 500, got {size}")
         return sample_points(self.density, (self.x_edges, self.y_edges), size, generator)
 
     def plot_density(self, ax: Axes | None = None) -> Axes:
@@ -383,6 +388,9 @@ class ResidualPlot(ReleasedResult):
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ResidualPlot:
         """Return the plot from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
 
         Raises:
             InvalidArgument: density and edges do not fit together in length.
@@ -503,8 +511,7 @@ class ResidualPlotQuestion(TableQuestion):
         return f"residual plot of {self.residual} on {self.predicted}"
 
     def _bounds(self, spare: int) -> tuple[CoverageQuery, CoverageQuery]:
-        """Return the queries for the bounds of predictions and of residuals, each with the coverage of one axis;
-        `spare` records may be missed.
+        """Return the two queries that search the bounds of predictions and of residuals.
 
         Args:
             spare: Number of records that may lie beyond the bounds in addition.
@@ -521,15 +528,24 @@ class ResidualPlotQuestion(TableQuestion):
         return replace(across, coverage=axis_coverage), replace(upwards, coverage=axis_coverage)
 
     def _axis(self, column: str | Predictor, bound: float) -> Axis:
-        """Return the axis of a column with equal cells between minus and plus its bound, and values beyond counted
-        apart."""
+        """Return the column with its grid: equal cells from minus to plus the bound, and separate cells for values
+        beyond.
+
+        Args:
+            column: Column of predictions or of residuals, or the model that predicts.
+            bound: Largest absolute value inside the cells.
+        """
         return Axis(column, Grid(-bound, bound, cells=self.cells, outside=Outside.APART))
 
 
 def bound_missed_records(bound: conversation.CoverageInterval, spare: int) -> float:
-    """Return how many records a bound may miss beyond its requested share, including the `spare` records.
+    """Return how many records more than the requested share a released bound may leave out, including `spare`.
 
     The number holds except with half of the error probability of both bounds.
+
+    Args:
+        bound: Released interval that covers a share of the records.
+        spare: Records that the noise of the query may hide.
     """
     return bound.alpha((1 - COVERAGE_CONFIDENCE) / 2) + spare
 
@@ -572,6 +588,10 @@ def find_occupied_edges(density: FloatArray) -> slice:
 
 def _parse_rows(rows: Any, columns: int) -> FloatArray:
     """Return a list of rows, of this number of columns each, as an array.
+
+    Args:
+        rows: Rows, each a list of numbers, from a JSON document.
+        columns: Number of numbers in each row.
 
     Raises:
         ValueError: the rows are malformed.
@@ -660,7 +680,11 @@ class BinnedResiduals(GroupResult):
 
     def share_outside(self, envelope: FloatArray) -> float:
         """Return the share of known bins whose residual leaves this envelope, half-widths (bins,); NaN if no bin is
-        known."""
+        known.
+
+        Args:
+            envelope: Half-width of the envelope in each bin, (bins,).
+        """
         is_known = np.isfinite(self.residual)
         try:
             envelope = np.broadcast_to(np.asarray(envelope, dtype=np.float64), self.residual.shape)

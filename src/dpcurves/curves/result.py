@@ -111,8 +111,11 @@ TUNING = Tuning()
 
 
 def find_missing_share(evidence: Evidence) -> float:
-    """Return the share of records without a value; 0 if they are not counted, or noise alone may explain their
+    """Return the share of records without a value; 0 if they were not counted, or if noise alone may explain their
     count.
+
+    Args:
+        evidence: Released counts with the distribution of their noise.
 
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Tier, IntervalSums, Noise
@@ -131,7 +134,10 @@ def find_missing_share(evidence: Evidence) -> float:
 
 
 def find_empty_rows(evidence: Evidence) -> tuple[bool, ...]:
-    """Return for each row of counts whether noise alone may explain it.
+    """Return for each row of counts True if noise alone may explain the counts, so that the row may be empty.
+
+    Args:
+        evidence: Released counts with the distribution of their noise.
 
     >>> from fractions import Fraction
     >>> from dpcurves.distributions import Family, Tier, IntervalSums, Noise
@@ -192,7 +198,12 @@ def _find_excess(edges: FloatArray, below: FloatArray, noise: float) -> float:
 
 
 def require_label_mappings(columns: object, categories: object) -> None:
-    """Raise `WrongArgumentType` unless new names of columns, and of categories by column, are given as mappings."""
+    """Raise `WrongArgumentType` unless new names of columns, and of categories by column, are given as mappings.
+
+    Args:
+        columns: New names by column.
+        categories: New labels by category, by column; None: labels stay.
+    """
     require_type("columns", columns, Mapping, "a mapping of columns to names, as in {'sex': 'Sex'},")
     if categories is not None:
         nested = "a mapping of columns to labels, as in {'sex': {'F': 'women'}},"
@@ -223,6 +234,8 @@ def refuse_damaged() -> Iterator[None]:
 
 SEVERAL = "all intervals are for these records, not for the population: a unit may have several records"
 """Note and error message where units are not single, independent records."""
+SUMMARY_LEVEL = 0.95
+"""Probability of the intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
 EACH = "individual interval"
 """Name of intervals that cover pointwise, not simultaneously."""
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
@@ -231,7 +244,8 @@ ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
 
 
 def name_ends(name: str, limits: Mapping[bool, Sequence[Any]]) -> dict[str, Any]:
-    """Return the ends of an interval under the names of columns of `ReleasedResult.key_columns`.
+    """Return the ends of an interval by the column that they have in a table of key numbers
+    (`ReleasedResult.key_columns`).
 
     Args:
         name: The column of the number.
@@ -257,11 +271,15 @@ class IntervalLimits(Protocol):
 
 
 def limits_from_intervals(intervals: Callable[..., NDArray[np.float64]], **always: Any) -> IntervalLimits:
-    """Return a function of level and population that returns the lower and upper ends, (2, points), of what
-    `intervals` returns, (points, 2). `always` are further arguments of `intervals`."""
+    """Return a function of level and population that gives interval ends as two rows, (2, points).
+
+    Args:
+        intervals: Function that gives the same ends as pairs, (points, 2).
+        always: Further arguments of `intervals`.
+    """
 
     def compute_limits(level: float, /, *, population: bool) -> NDArray[np.float64]:
-        """Return lower and upper ends at this level.
+        """Return the ends of the intervals at this confidence level as two rows, lower ends first.
 
         Args:
             level: Confidence level, between 0 and 1.
@@ -276,7 +294,8 @@ def limits_from_intervals(intervals: Callable[..., NDArray[np.float64]], **alway
 
 
 def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Mapping[str, bool]:
-    """Return the scopes of the intervals of a curve: the population only if requested, and if a unit is one record.
+    """Return for whom a curve has intervals: these records, and, if requested and each unit is one record, the
+    population.
 
     Args:
         privacy: Privacy statement, which has the number of records of a unit.
@@ -370,6 +389,9 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
     """Return a note with the reasons why records are missing, most frequent first, each with its share of the missing
     records.
 
+    Args:
+        release: A release, which may have counts of reasons.
+
     Returns:
         One note; () if the release has no counts of reasons, or none exceeds its noise.
     """
@@ -398,6 +420,9 @@ def notes_on_reasons(release: Release) -> tuple[str, ...]:
 def notes_on_order(release: Release) -> tuple[str, ...]:
     """Return a note that records whose two times are out of order are among the missing ones, for a release of two
     times.
+
+    Args:
+        release: A release, which may be about two columns of times.
 
     Returns:
         One note; () if the release compares no two times.
@@ -551,9 +576,8 @@ def _notes_on_few_cells(
         known: Indices of the counted edges.
         below: Unbiased counts below these edges.
         noise: Standard deviation of the noise of a count.
-        wide: Number of cells with more than one value below each edge. Then only these cells count, because a single
-            value
-            that holds nearly all records is no fault of the grid. None: all cells count.
+        wide: Number of cells with more than one value below each edge. Then only these cells count, because one value
+            may hold nearly all records on a good grid. None: all cells count.
     """
     below = np.maximum.accumulate(below)  # noise may make it fall; counts of records never do
     total = float(below[-1] - below[0])
@@ -645,8 +669,12 @@ def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
 
 
 def warn_about_notes(curve: Any, already_shown: Sequence[str] = ()) -> None:
-    """Issue a `CurveWarning` for each note of `curve` that was not `already_shown`, at the line that called this
-    package."""
+    """Issue a `CurveWarning` for each note of a result, attributed to the user's line that called this package.
+
+    Args:
+        curve: Result with `notes`.
+        already_shown: Notes that were issued before, which are skipped.
+    """
     notes: Sequence[str] = getattr(curve, "notes", ())
     for note in notes:
         if note not in already_shown:
@@ -726,7 +754,7 @@ class _ResultFormatter(Formatter):
     """Format templates whose fields are attributes of a result; ``!n`` writes a number as `format_number` does."""
 
     def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Return the attribute of the result that a field names.
+        """Look up the attribute of the result that a field of the template names.
 
         Args:
             key: Name of the attribute.
@@ -746,7 +774,7 @@ class _ResultFormatter(Formatter):
         return format_number(value) if conversion == "n" else super().convert_field(value, conversion)
 
     def format_field(self, value: Any, format_spec: str) -> Any:
-        """Return the formatted value; NaN becomes "not known" in every format.
+        """Return the value of a field as text in the template's format; NaN becomes "not known" in every format.
 
         Args:
             value: Attribute of the result.
@@ -825,7 +853,7 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
-        """Return the JSON Schema of its numbers, with descriptions from docstrings."""
+        """Return the JSON Schema of the numbers in a result of this class; descriptions are taken from docstrings."""
         properties = {}
         for name in dict.fromkeys((*(cls.ARRAYS or cls.COLUMNS), *cls.JSON_SCHEMAS)):
             kind, description = _describe_attribute(cls, name)
@@ -1044,7 +1072,7 @@ class ReleasedResult(Result, ABC):
         return display.build_table(columns, words, ends=ends, mixed_label=mixed_label)
 
     def _column_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of each column of numbers, and of each column of our own words.
+        """Return title and format of each column of the data frame that this package names, for tables.
 
         Returns:
             Title and format by column name; columns without an entry are not described here.
@@ -1055,7 +1083,7 @@ class ReleasedResult(Result, ABC):
         }
 
     def _row_words(self) -> Mapping[str, str]:
-        """Return the words of the short names of numbers that the rows of a list have.
+        """Return the titles of the numbers in a list of statistics, for readers, by short name.
 
         Returns:
             Words by short name.
@@ -1065,7 +1093,7 @@ class ReleasedResult(Result, ABC):
     def _describe_ends(
         self, names: Sequence[str], words: Mapping[str, display.ColumnWords], level: float
     ) -> dict[str, display.IntervalEnds]:
-        """Return what the columns of interval ends among `names` are the ends of; this class has none.
+        """Return what the columns of interval endpoints bound; this class has no such columns.
 
         Args:
             names: Names of the columns of the table.
@@ -1098,10 +1126,11 @@ class ReleasedResult(Result, ABC):
         return [replace(table.select_rows(), is_detail=table.rows > most_beside)]
 
     def key_columns(self, level: float, *, population: bool = True) -> dict[str, Any]:
-        """Return the numbers that a table by group has of this result, by short name; empty: the numbers of its
-        summary.
+        """Return the key numbers of this result, such as its median, for a table with one row for each group.
 
-        Interval ends are named as in ``median_lower`` and ``median_upper_population``; `KEY_WORDS` has the titles.
+        Numbers are given by short name; a result without key numbers returns an empty mapping, and its summary is
+        shown. Interval ends are named as in ``median_lower`` and ``median_upper_population``; `KEY_WORDS` has the
+        titles.
 
         >>> import dpcurves as dp
         >>> ages = dp.cdf([3, 5, 8] * 1000, grid=dp.Grid(0, 10, cells=10), epsilon=99, adjacency=dp.REPLACE_ONE)
@@ -1115,7 +1144,7 @@ class ReleasedResult(Result, ABC):
         return {}
 
     def _key_words(self) -> Mapping[str, display.ColumnWords]:
-        """Return title and format of the `key_columns`.
+        """Return title and cell format of each of the `key_columns`, for tables in which each row is a group.
 
         Returns:
             Title and format by short name.
@@ -1126,7 +1155,7 @@ class ReleasedResult(Result, ABC):
         }
 
     def _facts_beside(self, tables: Sequence[display.ResultTable], suppress: float | None) -> list[tuple[str, str]]:
-        """Return the rows of the summary that no table beside the plot lists.
+        """Return the rows of the summary that the shown tables do not repeat.
 
         Args:
             tables: Tables that are shown.
@@ -1177,7 +1206,9 @@ class ReleasedResult(Result, ABC):
         return {}
 
     def _axis_labels(self) -> Mapping[str, str]:
-        """Return the columns that may hold dates, each with the label of its axis, which names the unit."""
+        """Return the axis labels of the columns that may hold dates, by column; a label such as "day (date)" names the
+        unit.
+        """
         return dict.fromkeys(self.AXIS_COLUMNS, getattr(self, "label", ""))
 
     def _edge_columns(self) -> Collection[str]:
@@ -1252,7 +1283,10 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the result that `to_json` wrote.
+        """Return the result that `to_json` of this class wrote.
+
+        Args:
+            text: JSON text.
 
         Raises:
             ValueError: the text is of another kind, or is damaged.
@@ -1262,7 +1296,11 @@ class ReleasedResult(Result, ABC):
 
     @classmethod
     def matches_document(cls, document: Mapping[str, Any]) -> bool:
-        """Return True if this class wrote `document`: several classes may share a kind of document."""
+        """Return True if a JSON document was written by this class; several classes may share a kind of document.
+
+        Args:
+            document: Parsed JSON document of this class's kind.
+        """
         return not cls.DISTINGUISHING_FACT or cls.DISTINGUISHING_FACT in document["evidence"]["question"]
 
     def evidence_to_json(self) -> dict[str, Any]:
@@ -1347,7 +1385,11 @@ class ReleasedResult(Result, ABC):
             return display.translate_figure(display.set_title(axes, title if is_new else ""))
 
     def _add_title(self, axes: Axes) -> Axes:
-        """Give a plot of this result the title of the result, in the reader's language; return the axes."""
+        """Give a plot of this result the title of the result, in the reader's language; return the axes.
+
+        Args:
+            axes: Axes of the plot.
+        """
         with self._keep_user_words():
             return display.translate_figure(display.set_title(axes, self._title()))
 
@@ -1363,7 +1405,7 @@ class ReleasedResult(Result, ABC):
 
     @property
     def _rest_names(self) -> frozenset[str]:
-        """Names of categories of all other values, which are words of the package and not of the user."""
+        """Names that the package gave to categories of all other values, which are no words of the user."""
         return find_rest_names(self.privacy.notes)
 
     def _summary_rows(self, suppress: float | None) -> Sequence[tuple[str, str]]:
@@ -1422,11 +1464,20 @@ class ReleasedResult(Result, ABC):
     @classmethod
     @abstractmethod
     def _from_json(cls, document: CurveDocument) -> Self:
-        """Return the result of a parsed JSON document, computed again from its releases."""
+        """Return the result of a parsed JSON document, computed again from its releases.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
 
     @abstractmethod
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Axes:
-        """Draw the result with the bands or intervals `shades`; return the axes."""
+        """Draw the result with its bands or intervals; return the axes.
+
+        Args:
+            shades: Bands or intervals of the plotted points, one `Shade` each, wider ones first; empty: none.
+            how: Privacy statement, axes and name in the legend (`PlotArguments`).
+        """
 
 
 OUR_WORDS = frozenset(
@@ -1471,6 +1522,9 @@ def _set_source(thing: Any, source: str) -> Any:
 def check_source(source: object) -> str:
     """Return the public name and version of a data set if it is up to 200 printable characters.
 
+    Args:
+        source: The name and version, as the user passed it.
+
     Raises:
         ValueError: the source is no text, empty, too long, or not printable.
     """
@@ -1491,7 +1545,7 @@ class SimulationCache:
 
     @cached_property
     def _cache(self) -> dict[Hashable, Any]:
-        """Results of `_compute_once` by key."""
+        """Simulated results that were computed before, by the key under which `_compute_once` stored them."""
         return {}
 
     def _compute_once(self, key: Hashable, generator: np.random.Generator | None, compute: Callable[[], Made]) -> Made:
@@ -1520,6 +1574,9 @@ def complete_docstring(docstring: str, method: str, arguments: Collection[str]) 
     <BLANKLINE>
     Args:
         level: The probability
+        docstring: Docstring of the method.
+        method: Name of the method.
+        arguments: Names of its arguments.
     """
     text = cleandoc(docstring)
     is_complete = hasattr(IntervalResult, method) or "Args:" in text or "Raises:" in text
@@ -1581,7 +1638,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
 
     @property
     def scopes(self) -> Mapping[str, bool]:
-        """The scopes of the intervals: these records and, only where each unit is one record, the population."""
+        """For whom the intervals hold, by name: these records and, if each unit is one record, the population."""
         return interval_scopes(self.privacy)
 
     def plot(
@@ -1699,14 +1756,23 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return self._mask_unknown_columns(self._columns())
 
     def _mask_unknown_columns(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns by name; columns of `POSSIBLE_RANGES` have NaN where a number is unknown."""
+        """Return the columns by name; columns of `POSSIBLE_RANGES` have NaN where a number is unknown.
+
+        Args:
+            columns: Columns of the data frame by name.
+        """
         return {
             name: self._mask_unknown(name, column) if name in self.POSSIBLE_RANGES else column
             for name, column in columns.items()
         }
 
     def _mask_unknown(self, name: str, column: Any) -> Any:
-        """Return a column of numbers, NaN where their intervals span the possible range of this name."""
+        """Return the numbers of a column, with NaN where the interval holds all values that the column can have.
+
+        Args:
+            name: Name of the column.
+            column: Numbers of the column.
+        """
         lowest, highest, *names = self._possible_range(name)
         interval_ends = self._masking_intervals
         if not interval_ends:
@@ -1717,8 +1783,12 @@ class IntervalResult(SimulationCache, ReleasedResult):
         return known_values(column, ends, lowest, highest)
 
     def _possible_range(self, name: str) -> tuple[Any, ...]:
-        """Return lowest and highest possible value of a column, and the names of the columns of its ends if they are
-        not the first two."""
+        """Return the lowest and the highest possible value of a column; an interval with all of them means that the
+        number is unknown.
+
+        Args:
+            name: Name of the column.
+        """
         return self.POSSIBLE_RANGES[name]
 
     @cached_property
@@ -1842,7 +1912,11 @@ class IntervalResult(SimulationCache, ReleasedResult):
     if TYPE_CHECKING:
 
         def intervals(self, level: float, *, population: bool = False) -> FloatArray:
-            """Return lower and upper ends at `level`, (points, 2), for these records or for the population."""
+            """Return lower and upper ends at `level`, (points, 2), for these records or for the population.
+
+            Args:
+                population: Whether the ends are for the population.
+            """
             ...
 
 
@@ -1872,7 +1946,11 @@ class CompositeResult(IntervalResult):
         return super()._user_words().union(map(str, members), *inner) - self._rest_names
 
     def _with_source(self, source: str) -> Self:
-        """Return this result unchanged: the contained results name the source."""
+        """Return this result unchanged: the contained results name the source.
+
+        Args:
+            source: Description of the data; not used.
+        """
         return self  # the results inside it have the source
 
     def to_json(self) -> str:
@@ -1896,6 +1974,9 @@ class CompositeResult(IntervalResult):
 
 def find_result_class(document: Mapping[str, Any]) -> type[Any]:
     """Return the result class that wrote a document: the most derived class, if several match.
+
+    Args:
+        document: Parsed JSON document of a result.
 
     Raises:
         ValueError: no class has this name.

@@ -72,12 +72,19 @@ from ..summaries import auc_of_steps, binormal_tpr, cumulate_from_top, roc_point
 from .class_table import ClassTable, ClassTableResult, notes_on_found_values
 from .prefixes import build_all_edges_query, parse_edges
 from .question import ScoredColumns, TableQuestion, build_privacy_statement, parse_class_labels, require_independent
-from .result import PlotArguments, ReleasedResult, interval_scopes, notes_on_classes, notes_on_width
+from .result import (
+    SUMMARY_LEVEL,
+    PlotArguments,
+    ReleasedResult,
+    interval_scopes,
+    notes_on_classes,
+    notes_on_width,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class CountsAbove:
-    """Counts above each measured threshold: the other thresholds lie inside merged cells.
+    """Counts above each counted threshold: the other thresholds lie inside merged cells.
 
     Attributes:
         evidence: Counts of two rows: negatives, positives.
@@ -87,7 +94,7 @@ class CountsAbove:
 
     @property
     def cells_above(self) -> NDArray[np.int64]:
-        """The number of cells above each measured threshold, increasing from none to all.
+        """The number of grid cells above each counted threshold, increasing from none to all.
 
         Shape ``(thresholds,)``.
         """
@@ -96,11 +103,11 @@ class CountsAbove:
 
     @cached_property
     def counts(self) -> FloatArray:
-        """Unbiased counts of negatives and positives above each measured threshold, of shape ``(2, measured)``."""
+        """Unbiased counts of negatives and positives above each counted threshold, of shape ``(2, thresholds)``."""
         return cumulate_from_top(self.evidence.unbiased_cells)[:, self.cells_above]
 
     def simulate_noise(self, generator: np.random.Generator | None) -> FloatArray:
-        """Return simulated noise of `counts`: ``(draws, 2, measured)``.
+        """Return simulated noise of `counts`: ``(draws, 2, thresholds)``.
 
         Args:
             generator: Random numbers; None: a fixed public seed.
@@ -185,10 +192,6 @@ class FinerCounts:
         return np.diff(np.append(self.starts, self.evidence.sums.cells))
 
 
-SUMMARY_LEVEL = 0.95
-"""Level of intervals in HTML summaries, and of the band that notes refer to."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ROC(ClassTableResult):
     """True positive rate against false positive rate, as the threshold falls. High scores are positive.
@@ -259,7 +262,7 @@ class ROC(ClassTableResult):
 
     @property
     def _has_clear_classes(self) -> bool:
-        """Whether both classes are so large that noise cannot hide them."""
+        """Whether the counts of both classes are significantly above 0, so that the curve is known."""
         distribution, total = self.evidence.sums, self.evidence.total
         records = self.evidence.unbiased_cells.sum(axis=1)
         noise = np.sqrt(distribution.prefix_variances(total is not None)[:, -1])
@@ -271,7 +274,7 @@ class ROC(ClassTableResult):
         return not self._has_clear_classes
 
     def notes_on_noise(self) -> tuple[str, ...]:
-        """Return a note if nothing is known about the curve; the band is computed only if this is possible."""
+        """Return a note if noise hides the curve; if both classes are large, there is none, and no band is computed."""
         if self._has_clear_classes:
             return ()
         _, lower, upper = self.band(SUMMARY_LEVEL).steps()
@@ -323,14 +326,16 @@ class ROC(ClassTableResult):
         if isnan(self.auc):
             return 0.0, 1.0
         draws = public_generator(generator)
-        counted = _simulate_areas(self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells)
+        counted = _simulate_ranked_counts(
+            self.evidence, shares_from_rates(self.fpr, self.tpr), draws, self.table.tied_cells
+        )
         counted = counted._replace(bound_untied=self.table.bound_untied)
         if self.finer_counts is not None:
             parts = self.finer_counts.finer_cells_per_cell
             tied = self.table.tied_cells
             spread = np.repeat(counted.shares / parts, parts, axis=-1)
             each = None if tied is None else np.repeat(tied, parts)
-            finer = _simulate_areas(self.finer_counts.combine_evidence(self.evidence), spread, draws, each)
+            finer = _simulate_ranked_counts(self.finer_counts.combine_evidence(self.evidence), spread, draws, each)
             counted = min(counted, finer, key=lambda each: expected_width(each, level))
         low, high = area_interval(counted, level, sampling=draws if population else None)
         return min(low, self.auc), max(high, self.auc)
@@ -431,14 +436,19 @@ class ROC(ClassTableResult):
         )  # fmt: skip
 
     def _question(self) -> dict[str, Any]:
-        """Return the JSON fields that restore the curve with `_from_json`: grid, title, positive label, and first
-        finer cells."""
+        """Return the JSON fields that restore the curve with `_from_json`: grid, title, positive label, and, if finer
+        cells were counted, where they begin.
+        """
         finer = {} if self.finer_counts is None else {"within": list(self.finer_counts.starts)}
         return {**self.table.question_to_json(), "title": self.title, "positive": self.positive, **finer}
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> ROC:
-        """Return the curve from a parsed JSON document."""
+        """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question, (_, *finer) = document.question, document.releases
         texts = {name: str(question[name]) for name in ("title", "positive") if name in question}
         within = FinerCounts(finer[0], tuple(map(int, question["within"]))) if finer else None
@@ -511,7 +521,9 @@ class RocQuestion(TableQuestion):
 
     @property
     def charged_query(self) -> PrefixQuery | None:
-        """The query for all counts of both classes along this grid, if counts at chosen edges are requested."""
+        """The query that the ledger charges if only counts at chosen edges are asked for: all counts of both classes on
+        the grid.
+        """
         return None if self.edges is None else build_all_edges_query(Axis(self.score, self.grid), self._classes)
 
     def steps(self, setting: Setting) -> Needs[ROC]:
@@ -528,7 +540,11 @@ class RocQuestion(TableQuestion):
         return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.thresholds), ALL)))
 
     def _build_roc(self, counts: TableCounts) -> ROC:
-        """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal."""
+        """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal.
+
+        Args:
+            counts: Released counts of both classes above thresholds.
+        """
         last = counts.releases[-1]
         grid = counts.grid or self.grid
         notes = notes_on_classes(last, self._classes)
@@ -545,7 +561,7 @@ class RocQuestion(TableQuestion):
 
     @property
     def _classes(self) -> Categories:
-        """The label column with its two classes, negative first."""
+        """The label column with its two classes, the negative class first."""
         return parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def __str__(self) -> str:
@@ -553,7 +569,7 @@ class RocQuestion(TableQuestion):
         return f"ROC curve of {self.score} for {self.label}{way}"
 
 
-def _simulate_areas(
+def _simulate_ranked_counts(
     evidence: Evidence, shares: FloatArray, draws: np.random.Generator, tied: BoolArray | None
 ) -> RankedClassCounts:
     """Return the unbiased counts of both classes with simulated noise, from which an interval of the area is
@@ -656,7 +672,11 @@ class SmoothAuc(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> SmoothAuc:
-        """Return the curve from a parsed JSON document."""
+        """Return the curve from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         (evidence,) = document.releases
         return cls.from_counts(evidence, document.privacy)
 

@@ -133,7 +133,14 @@ class GroupIntervals(Protocol):
     normal draws for sampling."""
 
     def __call__(self, groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
-        """Return limits at this level: ``(groups, 2)``."""
+        """Return confidence limits of a statistic of each group, (groups, 2), from counts and simulated noise.
+
+        Args:
+            groups: Unbiased counts of the groups.
+            noise: Simulated noise of the counts.
+            normal: Standard normal draws for sampling; None: limits for these records.
+            level: Confidence level, between 0 and 1.
+        """
         ...
 
 
@@ -174,14 +181,14 @@ class ScoreGroups(ABC):
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
-        """Unbiased released counts of negatives and positives in each slot, (2, slots)."""
+        """Unbiased counts of both classes in each cell, and outside the grid if counted apart, (2, slots)."""
         return self.counts.unbiased_cells
 
     def _drop_outside(self, cells: FloatArray) -> FloatArray:
-        """Return cells without the slots for outside values: (..., slots) to (..., cells).
+        """Return numbers of the cells without those for scores outside the grid, if any: (..., slots) to (..., cells).
 
         Args:
-            cells: Numbers by slot, on the last axis.
+            cells: Numbers along the last axis: in each cell, and outside the grid if counted apart.
         """
         return cells if self.cells.outside is Outside.CLIPPED else cells[..., 1:-1]
 
@@ -456,7 +463,11 @@ class CountedGroups(ScoreGroups):
 
     def _sum_groups(self, cells: FloatArray) -> GroupNoise:
         """Return positives, negatives and sums of distances from the middle of the group, each (..., groups), from
-        counts (..., 2, cells)."""
+        counts (..., 2, cells).
+
+        Args:
+            cells: Counts of negatives and positives in the cells, (..., 2, cells).
+        """
         edges = self.cells.edges
         ends = np.append(self.starts, self.cells.cells)
         middles = np.repeat((edges[ends[:-1]] + edges[ends[1:]]) / 2, np.diff(ends))
@@ -465,7 +476,7 @@ class CountedGroups(ScoreGroups):
         return GroupNoise(*(np.add.reduceat(summand, self.starts, axis=-1) for summand in summands))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cells, the columns, the number of groups, and the release of counts as JSON values."""
+        """Return the grid, the columns, the number of groups, and the released counts as JSON values."""
         question = {
             "edges": self.cells.edges.tolist(), **cells_to_json(self.cells), **self.columns.to_json(),
             "groups": self.max_groups,
@@ -474,7 +485,7 @@ class CountedGroups(ScoreGroups):
 
 
 def groups_from_json(evidence: Mapping[str, Any]) -> ScoreGroups:
-    """Return the groups, of either class, that `to_json` wrote.
+    """Return score groups from the JSON that `to_json` of either class of score groups wrote.
 
     Args:
         evidence: JSON values with the fields ``question`` and ``releases``.
@@ -547,8 +558,8 @@ class GroupQuestion(TableQuestion):
     def _ask_result(
         self, read: Callable[[ScoreGroups, conversation.PrivacyStatement], Read], setting: conversation.Setting
     ) -> conversation.Needs[Read]:
-        """Ask for the number of records, if needed, then cuts, counts and sums; return the result that `read`
-        computes from groups and privacy statement.
+        """Ask for the number of records, if needed, then for group edges, counts and sums; return the result that
+        `read` computes.
 
         Args:
             read: Function that computes the result.
@@ -615,7 +626,11 @@ class GroupResult(ReleasedResult):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> Self:
-        """Return the result from a parsed JSON document, computed again from its groups."""
+        """Return the result from a parsed JSON document, computed again from its groups.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         return cls.from_counts(groups_from_json(document.evidence), document.privacy)
 
 

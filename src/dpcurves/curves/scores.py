@@ -120,7 +120,9 @@ class MeasuredRatios(NamedTuple):
 
 @cache
 def load_measured_ratios() -> MeasuredRatios:
-    """Return the measured error ratios that are stored beside this file."""
+    """Return benchmark results that are stored beside this file: errors of one joint release over errors of separate
+    questions.
+    """
     stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
     return MeasuredRatios(stored["releases"], tuple(MeasuredRatio(**row) for row in stored["rows"]))
 
@@ -148,12 +150,14 @@ def notes_on_joint_price(setting: Setting) -> tuple[str, ...]:
 
 
 def _find_nearest_ratios(loss: PrivacyLoss, adjacency: Adjacency) -> list[MeasuredRatio]:
-    """Return the measured rows at the loss nearest in ratio: one row for each number of records, or only the row
-    nearest to a public number.
+    """Return the measured accuracy ratios at the loss that is nearest to the question's loss per record.
 
     Args:
         loss: Loss of the question; its rows are in the same currency, epsilon or rho.
         adjacency: Neighbouring relation, which may have a public number of records.
+
+    Returns:
+        One row for each measured number of records; only the row nearest to a public number of records.
     """
     each = adjacency.unit.records
     records = adjacency.public_record_count
@@ -301,6 +305,9 @@ class Scores(ClassTableResult):
 
     def value(self, metric: Metric | ParametricMetric | str) -> float:
         """Return the estimate of a metric; NaN if it is not known.
+
+        Args:
+            metric: The metric, or its key, such as ``"auc"``.
 
         Raises:
             ValueError: the metric is unknown, or it needs scores that are probabilities.
@@ -476,7 +483,7 @@ class ScoresQuestion(TableQuestion):
         parse_class_labels(self.label, self.pos_label, self.neg_label)
 
     def steps(self, setting: Setting) -> Needs[Any]:
-        """Ask for one table with two rows, or with two rows for each category.
+        """Ask for counts of scores in both classes, one row each, or two rows for each category, all in one table.
 
         Args:
             setting: Loss and adjacency of the question; not read.
@@ -531,7 +538,7 @@ class ScoresByCategory(ByCategory[Scores]):
     MEMBER_KIND = "scores"
 
     def _model_card_results(self) -> Iterator[Any]:
-        """Yield rates, gaps and simultaneous curves of all categories instead of the scores.
+        """Yield what a model card shows of scores by category: rates and gaps, ROC curves and calibration curves.
 
         Yields:
             Rates by category, ROC curves, and for probabilities also calibration curves.

@@ -86,7 +86,7 @@ def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:
 
 
 def _is_counted_inside(prefixes: PrefixShares, first: int, last: int, records: float) -> bool:
-    """Return True if an earlier round counted parts of an interval with noise far below its number of records.
+    """Return True if an earlier round counted pieces of an interval, with noise far below the number of its records.
 
     Args:
         prefixes: Released counts of all rounds.

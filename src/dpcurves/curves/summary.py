@@ -74,11 +74,9 @@ from .question import (
     prepend_category_axes,
     require_independent,
 )
-from .result import EACH, IntervalResult, PlotArguments, interval_scopes, name_ends
+from .result import EACH, SUMMARY_LEVEL, IntervalResult, PlotArguments, interval_scopes, name_ends
 from .score_groups import count_noise_deviation
 
-SUMMARY_LEVEL = 0.95
-"""Probability of the intervals in HTML summaries."""
 HALF_RANGE_STEPS = 2**18
 """Steps from the middle of the clipping bounds to either bound: values are rounded to the nearest step before they are
 summed. 2**18 makes the rounding error negligible beside the noise of any sum."""
@@ -220,7 +218,11 @@ class Summary(IntervalResult):
         return {name: self._format_name(name) for name in self.statistics}
 
     def _format_name(self, statistic: str) -> str:
-        """Return the name of a statistic in output, with the clipping bounds if these were found privately."""
+        """Return the name of a statistic in output, with the clipping bounds if these were found privately.
+
+        Args:
+            statistic: Count, sum, mean or variance.
+        """
         if self.tails is None or statistic == COUNT:
             return statistic
         return f"{statistic} of values clipped to {self._bounds_text}"
@@ -237,7 +239,7 @@ class Summary(IntervalResult):
 
     @property
     def value(self) -> float:
-        """Value of the requested statistic: see `statistic`."""
+        """The released value of the statistic that the question requests, such as the mean: see `statistic`."""
         return self.statistics[self.statistic]
 
     @property
@@ -438,6 +440,9 @@ class Summary(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> Summary:
         """Return the summary from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+
         Raises:
             InvalidArgument: releases that the statistic needs are missing.
         """
@@ -612,7 +617,7 @@ class Tails:
 
 
 def tail_grid(below: TailPoints, above: TailPoints) -> Grid:
-    """Return the cells between the points of both tails, with values beyond counted apart.
+    """Return the grid whose edges are the points of both tails of a column, with values beyond them counted apart.
 
     Args:
         below: Points of the lower tail, in units of the column.
@@ -682,7 +687,7 @@ class SummaryByCategory(ByCategory[Summary]):
 def _simulate_moments(
     rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int = SUMMARY_DRAWS
 ) -> ReleasedMoments:
-    """Return the released moments of values between -1 and 1, with `draws` draws of their noise.
+    """Return the released count, sum and sum of squares of values scaled to [-1, 1], with simulated noise.
 
     Args:
         rounds: Releases of count, sum and sum of squares, as many as there are.
@@ -696,8 +701,7 @@ def _simulate_moments(
 
 
 def _simulate_spread(rounds: tuple[Evidence, ...], draw: np.random.Generator, draws: int) -> SquareScatter:
-    """Return the scatter of squares, from the last release: counts of equal cells between the bounds, with simulated
-    noise.
+    """Return counts of cells that bound the variance of squares, from the last release, with simulated noise.
 
     Args:
         rounds: Releases of the rounds; the last has counts of equal cells.
@@ -728,8 +732,8 @@ def _clip_interval(ends: tuple[float, float], lowest: float, highest: float) -> 
 
 
 def _to_unit_moments(parts: list[Any]) -> Moments:
-    """Return the released counts, sums and sums of squares as moments of values between -1 and 1; a sum that was not
-    released is NaN, squares are None.
+    """Return released counts, sums and sums of squares as moments of the values scaled to between -1 and 1; a sum that
+    was not released is NaN, squares are None.
 
     Args:
         parts: Counts; then sums and squares, in integer steps, if they were released.
@@ -757,6 +761,10 @@ LARGEST_BOUND = 1e100
 
 def build_bounds_cell(lower: float, upper: float) -> Grid:
     """Return the single cell of values between bounds.
+
+    Args:
+        lower: Lower clipping bound.
+        upper: Upper clipping bound.
 
     Raises:
         TypeError: a bound is not a number.
@@ -808,7 +816,7 @@ class CountQuestion(TableQuestion):
 
     @property
     def _axis(self) -> Axis:
-        """Axis of one cell, to which clipping moves every value of the column."""
+        """Axis of one cell that holds every value of the column, so that its count is the number of records."""
         return Axis(self.column, Grid(0, 1, cells=1))
 
     def steps(self, setting: Setting) -> Needs[Any]:
@@ -821,7 +829,7 @@ class CountQuestion(TableQuestion):
 
     @property
     def _label(self) -> str:
-        """Name of the counted quantity."""
+        """Name of the counted quantity in captions: the column, or words for all records."""
         return OF_ALL_RECORDS if self.column == ALL_RECORDS else self.column
 
     def __str__(self) -> str:
@@ -852,6 +860,8 @@ def accept_bounds(kind: Kind) -> Kind:
 
         Args:
             bounds: Lower and upper bound; None: they are given apart, or not at all.
+            args: Positional arguments of the question.
+            named: Other keyword arguments of the question.
         """
         if bounds is not None:
             named["lower"], named["upper"] = require_bounds_pair(bounds)
@@ -934,8 +944,8 @@ class _BoundedQuestion(TableQuestion):
         notes: Sequence[str] = (),
         tails: Sequence[Tails] = (),
     ) -> Needs[Any]:
-        """Ask the rounds of the question along this axis, after releases that chose its bounds; return a summary, or
-        one by category.
+        """Ask for the statistic with values clipped to these bounds, after releases that chose them; return a summary,
+        or one by category.
 
         Args:
             axis: The column, with one cell between the bounds.
@@ -1081,7 +1091,8 @@ class VarianceQuestion(_BoundedQuestion):
 
     @property
     def _can_count_cells(self) -> bool:
-        """Whether `Tuning.spread_cells` can be counted for each category, by public facts.
+        """Whether the cells that bound a variance (`Tuning.spread_cells`) can be counted for each category, by public
+        facts.
 
         An error after the first round would depend on the answer.
         """
@@ -1177,8 +1188,8 @@ def _ask_summary(
     notes: Sequence[str] = (),
     tails: Sequence[Tails] = (),
 ) -> Needs[Any]:
-    """Yield the queries of a mean, sum or variance: counts; then sums, squares and cells, as far as the statistic needs
-    them. Return a summary, or one by category.
+    """Yield the queries of a mean, sum or variance in rounds: counts, then sums, squares and counts of cells, as far as
+    needed.
 
     Formal guarantees: the later rounds share the remaining budget, for any counts, so pure losses and rho add up to the
     charged loss (Dwork and Roth 2014, section 3.5; Bun and Steinke 2016, Lemma 2.3).

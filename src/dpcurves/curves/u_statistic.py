@@ -203,7 +203,11 @@ def gini_coefficient(curve: CDF) -> UStatistic:
     floor = float(middles[0]) or first_positive / max(float(cells.likely_counts.sum()), 1.0)
 
     def compute_gini(counts: FloatArray) -> FloatArray:
-        """Return the Gini coefficient of counts (..., cells), with the mean kept at or above `floor`."""
+        """Return the Gini coefficient of each table of counts; the mean is at least a positive minimum, `floor`.
+
+        Args:
+            counts: Counts of people in each cell, (..., cells).
+        """
         mean = (counts @ middles) / np.maximum(counts.sum(axis=-1), 1.0)
         return np.asarray(mean_over_pairs(kernel, counts) / (2 * np.maximum(mean, floor)))
 
@@ -277,7 +281,11 @@ def renyi2_entropy(curve: CDF | Histogram) -> UStatistic:
     smallest = 1 / (len(curve.x) - 1)
 
     def compute_entropy(probability: float) -> float:
-        """Return minus the logarithm of a collision probability, clipped to between `smallest` and 1, in nats."""
+        """Return the Rényi entropy of order 2, in nats: minus the logarithm of a collision probability.
+
+        Args:
+            probability: Collision probability; values outside the possible range are clipped to it.
+        """
         return -log(min(max(probability, smallest), 1.0))
 
     def compute_interval(level: float, population: bool) -> tuple[float, float]:
@@ -441,7 +449,8 @@ class _MeasuredCells:
 
     @property
     def _points(self) -> FloatArray:
-        """First and last lattice point in each interval, (intervals, 2); the interval's endpoints if it has none.
+        """First and last edge of the declared grid (lattice point) in each counted interval, (intervals, 2); else its
+        endpoints.
 
         Lattice points are the edges of the grid that the question declared.
         """
@@ -456,7 +465,7 @@ class _MeasuredCells:
 
     @property
     def _ends(self) -> FloatArray:
-        """The ends of the intervals as counted, in either form of `cell_endpoints`.
+        """The endpoints of the intervals as they were counted.
 
         Neighbouring intervals have edges, (intervals + 1,); for declared values each interval has its smallest and
         largest value, (intervals, 2). Both are in units of the column.
@@ -475,7 +484,7 @@ class _MeasuredCells:
 
     @property
     def span(self) -> float:
-        """Largest possible value of the last interval minus smallest of the first, in units of the column."""
+        """Width of the range of the values: the largest possible value minus the smallest, in units of the column."""
         low, high = cell_endpoints(self.edges)
         return float(high[-1] - low[0])
 
@@ -517,7 +526,11 @@ class _MeasuredCells:
         return self._simulate_noise(min(KERNEL_DRAWS, choose_draws(len(self.curve.prefixes.evidence.sums.bounds))))
 
     def _simulate_noise(self, draws: int) -> FloatArray:
-        """Return simulated noise of the counts of the intervals, (draws, intervals), from a fixed public seed."""
+        """Return simulated noise of the counts of the intervals, (draws, intervals), from a fixed public seed.
+
+        Args:
+            draws: Number of draws.
+        """
         known = np.searchsorted(self.curve.prefixes.evidence.sums.bounds, self.bounds)
         drawn = self.curve.prefixes.simulate_noise(draws, numbered_generator(2 * self.stream))
         return np.concatenate([np.diff(chunk[:, known], axis=-1) for chunk in drawn])
@@ -528,7 +541,12 @@ class _MeasuredCells:
         return np.asarray(self.likely_counts / max(float(self.likely_counts.sum()), 1.0))
 
     def find_resolution(self, kernel: Kernel) -> float:
-        """Return a bound on |mean of the kernel over exact values - mean over cells|, for the estimated shares."""
+        """Return a bound on the error of the mean of a kernel from values known up to their cell, for the estimated
+        shares.
+
+        Args:
+            kernel: Symmetric kernel of two values, on pairs of cells.
+        """
         return float(self.shares @ kernel.max_deviation @ self.shares)
 
     def simulate_counts(self, population: bool) -> FloatArray:
@@ -613,7 +631,8 @@ class _MeasuredCells:
         return float(np.concatenate(moved).mean()) - about
 
     def add_moved_values(self, estimated: UStatistic, slope: float) -> UStatistic:
-        """Return the statistic with a bound on how far values off the lattice can change it; unchanged without one.
+        """Widen the error bound of a statistic by the values that are no multiples of the step; return it unchanged if
+        there is no step.
 
         Values were taken to be lattice points. A value off the lattice lies less than one cell above the last point in
         its interval, and the release bounds the number of these values.
@@ -630,10 +649,10 @@ class _MeasuredCells:
         people = max(float(self.likely_counts.sum()), 2.0)
 
         def bound_change(error_probability: float) -> float:
-            """Return the largest change, which is exceeded with at most this probability.
+            """Return an upper bound of the change of the statistic by values off the lattice.
 
             Args:
-                error_probability: Probability, between 0 and 1.
+                error_probability: Largest probability that the change exceeds the bound, between 0 and 1.
 
             Returns:
                 The change, in units of the statistic, at least 0.
@@ -643,7 +662,11 @@ class _MeasuredCells:
         return replace(estimated, bound_moved=bound_change)
 
     def estimate_mean(self, kernel: Kernel, minimum: float = -inf, maximum: float = inf) -> UStatistic:
-        """Return the mean of a kernel over all pairs of people, clipped to between `minimum` and `maximum`."""
+        """Return the mean of a kernel over all pairs of people, clipped to between `minimum` and `maximum`.
+
+        Args:
+            kernel: Symmetric kernel of two values, on pairs of cells.
+        """
         return self.estimate_statistic(
             lambda counts: mean_over_pairs(kernel, counts), self.find_resolution(kernel), minimum, maximum
         )

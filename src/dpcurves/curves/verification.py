@@ -208,6 +208,9 @@ class Verification(IntervalResult):
     def _from_json(cls, document: display.CurveDocument) -> Verification:
         """Return the result from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+
         Raises:
             InvalidArgument: the number of subsets is missing or below 2, or the claim is too long.
         """

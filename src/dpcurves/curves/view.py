@@ -118,7 +118,11 @@ class View:
         return cls(stored["name"], stored.get("where"), stored.get("columns", {}), base)
 
     def apply(self, question: Any) -> Any:
-        """Return the question on the rows and columns of the view: with its filter, and its expressions written out.
+        """Return a question asked through the view: with the view's filter, and with derived columns replaced by their
+        expressions.
+
+        Args:
+            question: Question whose columns may be derived columns of the view.
 
         Raises:
             ValueError: the text becomes too long for an expression.
@@ -127,7 +131,11 @@ class View:
         return replace(question, **self._expand_fields(question), where=where or None)
 
     def _expand_fields(self, question: Any) -> dict[str, Any]:
-        """Return the fields of a question that may name columns, with the derived columns written out."""
+        """Return the fields of a question that may name columns, with the derived columns written out.
+
+        Args:
+            question: Question whose columns may be derived columns of the view.
+        """
         return {
             member.name: self._expand_field(getattr(question, member.name))
             for member in fields(question)
@@ -184,6 +192,9 @@ class View:
     def _expand_name(self, name: str) -> str:
         """Return the expression of a derived column in columns of the table; a name of another column is returned
         unchanged.
+
+        Args:
+            name: Name of a column.
         """
         return self.expand(format_expression(ColumnName(name))) if name in self._all_columns else name
 
@@ -193,7 +204,7 @@ class View:
         return frozenset(self.columns) | (frozenset() if self.base is None else self.base._all_columns)
 
     def _expand_base(self, text: str | None) -> str:
-        """Return an expression of this view with the derived columns of its base written out; empty for None.
+        """Return an expression of this view with the derived columns of its base view written out; empty for None.
 
         Args:
             text: SQL text of an expression or a condition; None: no text.
@@ -201,7 +212,7 @@ class View:
         return (text or "") if self.base is None or not text else self.base.expand(text)
 
     def _expand_field(self, value: Any) -> Any:
-        """Return one field of a question with the derived columns that it names written out.
+        """Return a field of a question in which derived columns are replaced by their expressions.
 
         Args:
             value: A text is the name of a column or an expression. Tuples, questions within the question, and objects
@@ -228,6 +239,9 @@ class View:
     def _require_columns_of_table(self, model: Predictor) -> None:
         """Refuse a model that reads a derived column, because models read columns of the table only.
 
+        Args:
+            model: Model whose predictions a question uses.
+
         Raises:
             InvalidArgument: the model reads a derived column.
         """
@@ -240,7 +254,11 @@ class View:
                 )
 
     def _expand_column(self, text: str) -> str:
-        """Return a column or an expression in columns of the table; a text that is neither is returned unchanged."""
+        """Return a column or an expression in columns of the table; a text that is neither is returned unchanged.
+
+        Args:
+            text: Name of a column, or an expression.
+        """
         if text in self._all_columns:
             return self._expand_name(text)
         try:
@@ -310,7 +328,7 @@ def define_view(view: View, *, may_replace: bool = False) -> Callable[[Mapping[s
     """
 
     def change(definitions: Mapping[str, str]) -> tuple[str, str]:
-        """Return the name of the view and the definition to store under it.
+        """Return the name of the view to add and its definition, after a check against the stored definitions.
 
         Args:
             definitions: The stored definitions, by name.

@@ -89,7 +89,7 @@ class SquaredWeights:
         weights: The column of weights and its cap.
         evidence: The release: in each row the sum of squares of each group, followed by what the squares of its records
             lack to the squared cap.
-        starts: The first slot of each group.
+        starts: Index of the first cell of each group.
     """
 
     weights: Weights
@@ -103,7 +103,7 @@ class SquaredWeights:
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the noise of each group, summed over all rows."""
+        """The standard deviation of the noise of the sum of squared weights of a group, over all rows together."""
         distribution = self.evidence.interval_sums
         return sqrt(distribution.rows * distribution.levels[-1].noise.variance) / Weights.STEPS
 
@@ -122,12 +122,17 @@ class SquaredWeights:
         return kish_design_effect(self.records, weight_sum, float(self.sums.sum()))
 
     def sampling_ratios(self, slots: FloatArray) -> WeightRatios:
-        """Return the ratios that scale sampling errors of sums of weights. `slots` are sums of weights in slots,
-        divided by the cap."""
+        """Return the ratios that scale sampling errors of sums of weights.
+
+        Args:
+            slots: Sums of weights in each cell, and outside the grid if counted apart, divided by the cap, (slots,).
+        """
         return estimate_weight_ratios(np.add.reduceat(slots, np.array(self.starts)), self.sums, self.noise)
 
     def to_json(self) -> dict[str, Any]:
-        """Return column and cap of the weights, and the first slots of groups, as JSON values; not the release."""
+        """Return the column of weights, its cap, and the first cell of each group as JSON values; the release is stored
+        separately.
+        """
         return {"weight": self.weights.column, "cap": self.weights.cap, "groups": list(self.starts)}
 
     @classmethod
@@ -155,8 +160,7 @@ class SquaredWeights:
 
 
 def choose_group_edges(shares_below: FloatArray, caps: float, noise: float) -> tuple[int, ...]:
-    """Return indices of inner edges that cut the weight into groups of about equal weight; fewer groups if noise is
-    large.
+    """Return indices of inner edges that cut the total weight into groups of about equal weight.
 
     There are fewer groups if noise is large.
 
@@ -272,17 +276,19 @@ class WeightedShares(PrefixShares):
 
     @property
     def required_squared_weights(self) -> SquaredWeights:
-        """The sums of squared weights, which are never missing."""
+        """The released sums of squared weights, from which intervals for the population are computed."""
         return cast("SquaredWeights", self.squared_weights)
 
     @cached_property
     def cell_weight_sums(self) -> FloatArray:
-        """Unbiased sums of weights in each slot, divided by the cap, (slots,)."""
+        """Unbiased sum of weights in each cell, and outside the grid if counted apart, divided by the cap, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0] / Weights.STEPS)
 
     @cached_property
     def sampling_ratios(self) -> WeightRatios:
-        """Ratios for sampling errors of sums of weights."""
+        """Ratios by which sampling errors of sums of weights exceed those of equal weights, from the released squared
+        weights.
+        """
         return self.required_squared_weights.sampling_ratios(self.cell_weight_sums)
 
     @property
@@ -309,13 +315,13 @@ class WeightedShares(PrefixShares):
 
     @property
     def _scatter_by_slot(self) -> FloatArray:
-        """Sampling variance of the weight in each slot, relative to effective records of the same weight, (slots,)."""
+        """Sampling variance of the weight in each cell, relative to records of equal weight, (slots,)."""
         starts = np.array((*self.required_squared_weights.starts, self.grid.slots))
         return np.repeat(self.sampling_ratios.by_group, np.diff(starts))
 
     @property
     def squares_below_measured_edges(self) -> FloatArray:
-        """Sums of squared weights, in relative units, below no record, below each measured edge, and of all records."""
+        """Sums of squared weights, in relative units: 0, then below each counted edge, then of all records."""
         apart = int(self.grid.outside is Outside.APART)
         cuts = np.concatenate([[0], np.flatnonzero(self.measured_edges) + apart, [self.grid.slots]])
         below = np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
@@ -353,7 +359,7 @@ class WeightedShares(PrefixShares):
         return simulate_sampling_errors(equivalent_records, total, draws, generator) * scatter
 
     def sampling_model(self, generator: np.random.Generator | None) -> Sample:
-        """Return the model of sampling at the measured edges, with the local variance of the weights.
+        """Return what a simulation of sampling needs at the counted edges, with the local variance of the weights.
 
         Args:
             generator: Random numbers of the simulation; None: the same numbered draws each time.
@@ -370,6 +376,9 @@ class WeightedShares(PrefixShares):
 
         The excess of quantile q at level p is ``sum w (1[x < q] - p)``: squared weights below q count (1 - p)^2, those
         above p^2.
+
+        Args:
+            p: Levels of the quantiles, from 0 to 1, of any shape.
         """
         scatter = self._scatter_by_slot
         below = np.append(0.0, self.shares_at_boundaries(self.shares)[1:])
@@ -381,8 +390,8 @@ class WeightedShares(PrefixShares):
         return np.asarray(np.where((p > 0) & (p < 1), np.maximum(variance, 1e-3), 1.0))
 
     def _simulate_count_noise(self, generator: np.random.Generator | None) -> Iterable[FloatArray]:
-        """Return blocks of simulated noise of the weight below the measured edges, in effective records, (draws,
-        measured).
+        """Return blocks of simulated noise of the weight below the counted edges, in effective records, (draws,
+        counted edges).
 
         Args:
             generator: Random numbers of the simulation; None: the same numbered draws each time.
@@ -391,17 +400,19 @@ class WeightedShares(PrefixShares):
 
     @property
     def _few_draws(self) -> FewDraws:
-        """The first draws of the noise from the fixed seed, in effective records."""
+        """First simulated draws of the noise of weights below the edges, from the fixed seed, in effective records."""
         return super()._few_draws.scaled_by(1 / self.scale)
 
     @cached_property
     def _unbiased_cells(self) -> FloatArray:
-        """Unbiased sums of weights of the slots, in effective records, (slots,)."""
+        """Unbiased sum of weights in each cell, and outside the grid if any, in effective records, (slots,)."""
         return np.asarray(self.evidence.unbiased_cells[0] / self.scale)
 
     @property
     def _best_cells(self) -> FloatArray:
-        """Estimated weights of the cells with the smallest expected error, (1, cells), in effective records."""
+        """Shrinkage estimates of the weight in each cell, with the smallest expected error, (1, cells), in effective
+        records.
+        """
         evidence, scale = self.evidence, self.scale
         return shrink_estimate(
             evidence.sums, evidence.values, evidence.total, along_axis=evidence.total is not None, scale=scale
@@ -496,20 +507,21 @@ class WeightedHistogram(CdfHistogram):
         return cast("WeightedHistogram", self.from_prefixes(self.prefixes, edges, self.label, self.privacy))
 
     def _simulate_sampling_errors(self, shares: FloatArray, draws: int, generator: np.random.Generator) -> FloatArray:
-        """Return simulated sampling errors of effective records in `_spans`, (draws, 2 * bins).
+        """Return simulated sampling errors of the effective records inside and around each bin, (draws, 2 * bins).
 
-        Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in a
-        span, the excess ``sum w (1[in] - p)`` has the relative variance ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
+        Those of records of equal weight are scaled: with the shares p of the weight and q of the squared weights in an
+        interval, the excess ``sum w (1[in] - p)`` has the relative variance
+        ``((1 - p)^2 q + p^2 (1 - q)) / (p (1 - p))``.
 
         Args:
-            shares: Shares of the weight below the measured edges.
+            shares: Shares of the weight below the counted edges.
             draws: Number of draws.
             generator: Random numbers of the simulation.
         """
         errors = super()._simulate_sampling_errors(shares, draws, generator)
-        p = np.clip(self._spans.sum_spans(shares), 1e-9, 1 - 1e-9)
+        p = np.clip(self._edge_intervals.sum_between_edges(shares), 1e-9, 1 - 1e-9)
         below = self.prefixes.squares_below_measured_edges
-        q = np.clip(self._spans.sum_spans(below) / below[-1], 0.0, 1.0)
+        q = np.clip(self._edge_intervals.sum_between_edges(below) / below[-1], 0.0, 1.0)
         return np.asarray(errors * np.sqrt(((1 - p) ** 2 * q + p**2 * (1 - q)) / (p * (1 - p))))
 
     def _plot(self, shades: Sequence[Any], /, **how: Unpack[PlotArguments]) -> Any:
@@ -529,7 +541,11 @@ class WeightedHistogram(CdfHistogram):
 
     @classmethod
     def _from_json(cls, document: display.CurveDocument) -> WeightedHistogram:
-        """Return the bins from a parsed JSON document."""
+        """Return the bins from a parsed JSON document.
+
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+        """
         question = document.question
         releases = document.evidence["releases"]
         prefixes = WeightedShares.from_json(releases, grid_from_edges(question), question)
@@ -775,7 +791,7 @@ def ask_weighted_shares(
     note_thresholds: NoteThresholds = DEFAULT_THRESHOLDS,
     describe_sums: Callable[[FloatArray], tuple[str, ...]] = lambda sums: (),
 ) -> Needs[Any]:
-    """Ask for shares of the weight along the cells of this axis of the column; by category if asked so.
+    """Ask for the shares of the total weight up to each edge of a column, or in each cell; by category if asked so.
 
     Args:
         question: The weights and the categories.
@@ -803,7 +819,12 @@ def ask_weighted_shares(
         privacy = privacy.with_notes(*describe_sums(sums))
 
     def build_weighted_result(sums: Evidence, squared: Evidence) -> WeightedCDF | WeightedHistogram:
-        """Return the result of one row of sums of weights and of squared weights."""
+        """Return the result of one row of sums of weights and of squared weights.
+
+        Args:
+            sums: Released sums of weights in all cells, one row.
+            squared: Released sums of squared weights in groups of cells, one row.
+        """
         squares = SquaredWeights(weights, squared, starts)
         prefixes = WeightedShares(sums, axis.grid, squared_weights=squares)
         label = format_axis_label(question.column, question.measured_in)

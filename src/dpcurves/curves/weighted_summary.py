@@ -66,6 +66,7 @@ from .summary import (
     OF_ALL_RECORDS,
     OUTSIDE_FRACTION,
     SUM,
+    SUMMARY_DRAWS,
     Summary,
     SummaryByCategory,
     accept_bounds,
@@ -79,8 +80,6 @@ and summed."""
 HALF_RANGE_SQUARE_STEPS = 2**8
 """Steps from the middle of the clipping bounds to either bound, for squared distances: coarser than `HALF_RANGE_STEPS`,
 so that the sums of weighted squares fit 64 bits."""
-SUMMARY_DRAWS = 5000
-"""Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +319,9 @@ class WeightedSummary(Summary):
     def _from_json(cls, document: display.CurveDocument) -> WeightedSummary:
         """Return the summary from a parsed JSON document.
 
+        Args:
+            document: Parsed JSON document, as `to_json` of the result wrote it.
+
         Raises:
             InvalidArgument: there are not four releases, or two of a weighted count.
         """
@@ -359,7 +361,7 @@ def parse_statistic(statistic: object) -> str:
 
 
 def _middle_and_half_width(bounds: Grid) -> tuple[float, float]:
-    """Return the middle of the bounds and half their distance.
+    """Return the middle of clipping bounds and half their distance, which center and scale the values.
 
     Args:
         bounds: Grid whose outer edges are the clipping bounds.
@@ -403,7 +405,7 @@ def _sum_weighted_squares(rounds: tuple[Evidence, ...]) -> tuple[float, float]:
 
 
 def _find_center(rounds: tuple[Evidence, ...]) -> int:
-    """Return the released mean, rounded to steps from the middle of the bounds, which the spread is measured from.
+    """Return the released mean in steps from the middle of the bounds; the next round measures the spread around it.
 
     Args:
         rounds: Releases; the first two have the sums of weights and of weighted distances.
@@ -541,7 +543,9 @@ class WeightedSummaryQuestion(TableQuestion):
         parse_statistic(self.statistic)
         parse_grouping(self.by)
         if self.column == ALL_RECORDS and self.statistic != COUNT:
-            raise InvalidArgument("column", "'*' is counted alone: name a column of numbers, or ask for the count")
+            raise InvalidArgument(
+                "column", "'*' means all records, without values: name a column of numbers, or ask for the count"
+            )
 
     @property
     def _axis(self) -> Axis:
@@ -585,11 +589,11 @@ def _format_label(column: str, measured_in: str) -> str:
 
 
 def ask_weights(question: WeightedSummaryQuestion, axis: Axis, budget_fraction: Fraction) -> Needs[Release]:
-    """Ask for the sum of the weights of all records with a value on this axis of one cell, by category.
+    """Ask for the sum of the weights of all records, or of each category's records, that have a value.
 
     Args:
         question: The question, with its weights and categories.
-        axis: Axis of a single cell.
+        axis: Column of the values, whose grid is a single cell.
         budget_fraction: Fraction of the loss to spend.
     """
     axes = prepend_category_axes(question.by, axis)
@@ -604,7 +608,7 @@ def ask_between(
     earlier: Sequence[Release] = (),
     notes: Sequence[str] = (),
 ) -> Needs[Any]:
-    """Ask for a sum or mean of values that are clipped to the one cell of this axis.
+    """Ask for a weighted sum or mean of a column, with its values clipped to bounds that are already chosen.
 
     Args:
         question: The weights, the statistic and the categories.
@@ -634,7 +638,7 @@ def ask_between(
 
 
 def _split_by_category(by: By, releases: Sequence[Release]) -> list[tuple[Evidence, ...]]:
-    """Return the evidence of all rounds for each category; for one category, of whole releases.
+    """Return the evidence of all rounds for each category; without categories, one entry with the whole releases.
 
     Args:
         by: Grouping of the question; None: a single group.

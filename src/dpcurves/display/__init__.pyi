@@ -49,7 +49,6 @@ from .curve_json import (
 )
 from .expected import draw_forecast
 from .groups import (
-    MOST_TOGETHER,
     draw_alarms,
     draw_category_bars,
     draw_curves,
@@ -146,7 +145,6 @@ __all__ = [
     "LANDSCAPE",
     "LONGEST_WHOLE",
     "MOST_LABELLED",
-    "MOST_TOGETHER",
     "NAMES_OF_NUMBERS",
     "NUMBER",
     "NUMBERS",

@@ -221,7 +221,11 @@ def measure_in(text: Text, renderer: RendererBase | None = None) -> Callable[[st
     """
 
     def measure(line: str) -> float:
-        """Return the width of a line in pixels."""
+        """Return the width in pixels of one line of text, in the font of the text artist whose width is asked for.
+
+        Args:
+            line: The line of text.
+        """
         font = text.get_fontproperties()
         if renderer is not None:
             return float(renderer.get_text_width_height_descent(line, font, ismath=False)[0])
@@ -341,9 +345,13 @@ class Footnote(Annotation):
         return self.get_text() != before
 
     def get_tightbbox(self, renderer: RendererBase | None = None) -> Bbox | None:
-        """Return the box that a layout leaves room for; beside a colour bar it ends at the right edge of the axes.
+        """Return the box of the footnote for which a layout leaves space; beside a colour bar it ends at the right edge
+        of the axes.
 
-        The footnote lies below the colour bar, too, whose room would else be left free twice.
+        The footnote lies below the colour bar, too, for which a layout would else leave space twice.
+
+        Args:
+            renderer: Renderer of matplotlib; None: the renderer of the figure.
         """
         box = super().get_tightbbox(renderer)
         if box is None or not isinstance(self.axes, Axes) or not list_colorbars(self.axes):
@@ -367,7 +375,11 @@ def _prefix_names(texts: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def list_colorbars(ax: Axes) -> list[Axes]:
-    """Return the axes of the colour bars of a plot."""
+    """Return the axes of the colour bars of a plot.
+
+    Args:
+        ax: Axes of the plot.
+    """
     bars = (getattr(artist, "colorbar", None) for artist in (*ax.collections, *ax.images))
     return [bar.ax for bar in bars if bar is not None]
 

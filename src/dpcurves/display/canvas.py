@@ -175,7 +175,11 @@ def add_legend(ax: Axes, place: Place, size: float = 9) -> None:
 
 
 def set_legend_title(ax: Axes, title: str) -> None:
-    """Set the title of the legend of `ax`, if it has one: the column whose categories name the curves."""
+    """Set the title of the legend of `ax`, if it has one: the column whose categories name the curves.
+
+    Args:
+        title: Name of the column.
+    """
     from .layout import fitted_layout
 
     layout = fitted_layout(ax)
@@ -188,7 +192,7 @@ def set_legend_title(ax: Axes, title: str) -> None:
 
 
 def format_for(ax: Axes, text: object) -> str:
-    """Return a title or label for `ax`: whole where the layout wraps it, else cut in the middle.
+    """Return a title or label for a plot, in full if the plot's layout wraps long texts, else shortened in the middle.
 
     Args:
         ax: Axes that will show the text.
@@ -213,6 +217,10 @@ def select_visible_points(x: FloatArray, y: FloatArray, finest: int = THINNED_PO
 
     Pixels divide the range of finite values. A monotone curve keeps at most ``6 * finest`` points, and moves by less
     than ``1 / finest`` of its height.
+
+    Args:
+        x: Positions, (points,).
+        y: Heights, (points,).
 
     >>> select_visible_points(np.arange(5.0), np.arange(5.0)).tolist()
     [0, 1, 2, 3, 4]
@@ -266,6 +274,9 @@ def hull_in_blocks(
 def has_geometric_edges(edges: FloatArray) -> bool:
     """Return whether edges suit a logarithmic axis: positive, over a large range, with nearly constant ratios.
 
+    Args:
+        edges: Increasing edges of cells.
+
     >>> has_geometric_edges(np.geomspace(1, 1e6, 61)), has_geometric_edges(np.linspace(1, 1e6, 61))
     (True, False)
     >>> has_geometric_edges(np.array([1.0, 2, 5, 10, 20, 50, 100])), has_geometric_edges(np.geomspace(1, 2, 9))
@@ -293,7 +304,8 @@ def has_geometric_edges(edges: FloatArray) -> bool:
 def draw_stairs(
     ax: Axes, heights: FloatArray, edges: FloatArray, baseline: FloatArray | float | None, **style: Any
 ) -> None:
-    """Draw what `Axes.stairs` draws, much faster for thousands of steps.
+    """Draw a step function with an optional filled area, as `Axes.stairs` of matplotlib does, but much faster for many
+    steps.
 
     Args:
         ax: The axes.
@@ -364,7 +376,7 @@ class Shade(NamedTuple):
         return np.atleast_1d(np.asarray(self.lower, float)), np.atleast_1d(np.asarray(self.upper, float))
 
     def select_rows(self, rows: Any) -> Shade:
-        """Return the shade with only the bounds at these indices: anything that indexes a NumPy array along axis 0.
+        """Return the band or intervals at some of the points alone.
 
         Args:
             rows: Indices of points, a slice or a mask.
@@ -415,7 +427,8 @@ def describe_interval(level: float, kind: str, coverage: str) -> str:
 
 
 def deduplicate_label(ax: Axes, words: str) -> str:
-    """Return the legend entry of a shade, or a hidden label if the same entry exists for another curve.
+    """Return the label of a band for the legend, or a hidden label if another curve on the axes has the same one
+    already.
 
     Args:
         ax: Axes with the curves drawn before.
@@ -490,7 +503,7 @@ class Picture:
 
     @property
     def is_first(self) -> bool:
-        """True if the curve is the first on its axes."""
+        """True if no other curve of this package was drawn on the axes before this curve."""
         return self.before == 0
 
     def legend_label(self, words: str = "") -> str | None:
@@ -602,7 +615,12 @@ class Picture:
         self.ax.plot([], [], " ", label=words)
 
     def annotate_point(self, x: float, y: float, words: str, up: float) -> None:
-        """Write `words` above the point (x, y) of the data, at a distance of `up` points (1/72 inch)."""
+        """Write `words` above the point (x, y) of the data, at a distance of `up` points (1/72 inch).
+
+        Args:
+            x: Position, in units of the x axis.
+            y: Height, in units of the y axis.
+        """
         self.ax.annotate(words, (x, y), (0, up), textcoords="offset points", ha="center", fontsize=scale_font_size(8))
 
     def label_axes(
@@ -654,7 +672,11 @@ def translate_figure(ax: Axes) -> Axes:
 
 
 def _translate_axes(ax: Axes, reader: Reader) -> None:
-    """Write titles, labels, ticks, legend and other texts of `ax` in the language of a reader."""
+    """Write titles, labels, ticks, legend and other texts of `ax` in the language of a reader.
+
+    Args:
+        reader: Translator of texts.
+    """
     from matplotlib.ticker import ScalarFormatter
 
     from .artists import Footnote, LocalisedFormatter, PlainFormatter
@@ -693,7 +715,12 @@ WRITTEN = "dpcurves_written"
 
 
 def _translate_text(text: Any, reader: Reader) -> None:
-    """Write a text of matplotlib in the language of a reader, unless that was done before."""
+    """Write a text of matplotlib in the language of a reader, unless that was done before.
+
+    Args:
+        text: Text object of matplotlib.
+        reader: Translator of texts.
+    """
     words = "" if text is None else text.get_text()
     if words and getattr(text, WRITTEN, None) != words.split():
         text.set_text(reader.translate(words))
@@ -750,7 +777,11 @@ def find_title(ax: Axes) -> str:
 
 def join_text_lines(ax: Axes, text: Any) -> str:
     """Return a text of matplotlib in one line: semicolons between lines that were written apart, spaces where the
-    layout of `ax` wrapped it."""
+    layout of `ax` wrapped it.
+
+    Args:
+        text: Text object of matplotlib.
+    """
     from .layout import fitted_layout
 
     layout = fitted_layout(ax)
@@ -759,7 +790,7 @@ def join_text_lines(ax: Axes, text: Any) -> str:
 
 
 def reserve_legend_room(ax: Axes, room: float) -> None:
-    """Leave the fraction `room` of the height free for the legend, above everything drawn so far.
+    """Leave free height for the legend, above everything drawn so far.
 
     Args:
         ax: Axes of the plot.
@@ -820,6 +851,9 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
 
 def read_alternative_text(svg: str) -> str:
     """Return the alternative text of an SVG element that `svg_text` made; empty for another text.
+
+    Args:
+        svg: SVG markup.
 
     >>> read_alternative_text('<svg role="img" aria-label="a &lt; b" width="1"/>')
     'a < b'

@@ -306,8 +306,8 @@ def draw_bars(
     label: str,
     **on: Unpack[ShadedDrawingOptions],
 ) -> Axes:
-    """Draw counts or shares as stairs. Cells of unequal width are drawn per unit of x, so that areas are proportional
-    to them.
+    """Draw a histogram of counts or shares as a step function; unequal cells are drawn per unit of x, so that areas are
+    proportional to counts.
 
     Geometric cells have equal widths on a logarithmic axis, which is used for them.
 
@@ -342,7 +342,11 @@ def draw_bars(
 
 
 def _are_uneven(bounds: FloatArray) -> bool:
-    """Return True if the widths between these bounds differ by more than rounding."""
+    """Return True if the widths between these bounds differ by more than rounding.
+
+    Args:
+        bounds: Increasing edges of cells.
+    """
     widths = np.diff(bounds)
     return bool(np.ptp(widths) > 1e-6 * widths.max())  # smaller differences are rounding
 
@@ -416,8 +420,6 @@ def draw_plane(
     return picture.label_axes(labels[0], format_for(picture.ax, labels[1])).add_statement()
 
 
-LINE_WIDTH = 48
-"""Characters of a line of a wrapped legend entry."""
 NEXT = "twice this interval (thin line); half of it (white ends)"
 WIDEST = "the widest tried"
 
@@ -458,7 +460,8 @@ def draw_bounds(
         picture.draw_points(
             [-wider, wider], row, "-", linewidth=1, alpha=0.45, marker="|", label=deduplicate_label(ax, NEXT)
         )
-    legend_text = "\n".join((str(picture.legend_label(words)), *wrap(f"covers {covers}", LINE_WIDTH)))
+    lines = wrap(f"covers {covers}", 48)  # characters of a line
+    legend_text = "\n".join((str(picture.legend_label(words)), *lines))
     picture.draw_points([-bound, bound], row, "-", linewidth=5, solid_capstyle="butt", label=legend_text)
     ax.plot([-narrower, narrower], row, color=ax.get_facecolor(), linewidth=0, marker="|", markersize=5)
     ax.set_ylim(-1, picture.before + 2)
@@ -498,8 +501,8 @@ def draw_plane_bounds(
     words += "".join(f", {WIDEST} for {format_label(column)}" for column in widest)
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
     ax.fill(*corners, color=picture.style.color, alpha=0.12, linewidth=0)
-    # characters before a line is cut
-    lines = [part for line in covers for part in wrap(format_label(line, 120), LINE_WIDTH)]
+    # characters: a text is cut at 120, and a line is wrapped at 48
+    lines = [part for line in covers for part in wrap(format_label(line, 120), 48)]
     picture.draw_points(*corners, picture.style.dash, label="\n".join((str(picture.legend_label(words)), *lines)))
     return picture.label_axes().add_statement()
 

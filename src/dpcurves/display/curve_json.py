@@ -107,7 +107,11 @@ SINGLE = "kind of a curve"
 
 
 def _reference(name: str) -> JsonSchema:
-    """Return a reference to a definition of the schema, by its name."""
+    """Return a reference to a definition of the schema, by its name.
+
+    Args:
+        name: Name of the definition.
+    """
     return {"$ref": f"#/$defs/{name}"}
 
 
@@ -169,7 +173,11 @@ def _kind_schemas() -> dict[str, JsonSchema]:
 
 
 def _find_form(kind: str) -> JsonSchema | None:
-    """Return the schema of a kind, or None if no class has registered it."""
+    """Return the schema of a kind, or None if no class has registered it.
+
+    Args:
+        kind: Kind of a result, as in ``cdf``.
+    """
     if kind == SEVERAL:
         return _shared_rules()[SEVERAL]
     if kind not in FORMS:
@@ -179,7 +187,11 @@ def _find_form(kind: str) -> JsonSchema | None:
 
 def _resolve_reference(name: str, value: Any) -> JsonSchema:
     """Return the definition of this name as far as it applies to `value`, without building schemas of other kinds and
-    distributions."""
+    distributions.
+
+    Args:
+        name: Name of the definition.
+    """
     if name not in {"release", ANY, SINGLE}:
         return STORED.definitions.get(name) or _shared_rules()[name]
     mapping: Mapping[str, Any] = value if isinstance(value, dict) else {}
@@ -194,8 +206,11 @@ def _resolve_reference(name: str, value: Any) -> JsonSchema:
 
 
 def extra_lengths(kind: str) -> Mapping[str, int]:
-    """Return by how many items each array of a kind of curve is longer than the kind's shortest array, by name of the
-    array.
+    """Return how many items longer than the shortest array each array in the JSON of a kind of result must be, by array
+    name.
+
+    Args:
+        kind: Kind of a result, as in ``cdf``.
     """
     properties = (_find_form(kind) or {}).get("properties", {})
     return {name: property_rule[LONGER] for name, property_rule in properties.items() if LONGER in property_rule}
@@ -203,6 +218,9 @@ def extra_lengths(kind: str) -> Mapping[str, int]:
 
 def check_document(document: object) -> None:
     """Check a parsed document against the schema.
+
+    Args:
+        document: Parsed JSON.
 
     Raises:
         ValueError: the first fault, with its path.
@@ -212,7 +230,13 @@ def check_document(document: object) -> None:
 
 
 def find_faults(value: Any, rule: JsonSchema, place: str) -> Iterator[Fault]:
-    """Yield the faults of `value` at `place`, in the order of `rule`. An empty rule is not descended into."""
+    """Yield every violation of a JSON Schema by a JSON value, as a path and a message.
+
+    Args:
+        value: The JSON value.
+        rule: The schema; an empty one accepts anything.
+        place: Path of the value in the document, for the messages.
+    """
     if not rule:
         return
     if "$ref" in rule:
@@ -314,6 +338,9 @@ def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
     >>> to_frame({"x": [1.0, 2.0], "y": [0.5, 1.0]}).shape
     (2, 2)
 
+    Args:
+        columns: Columns of equal length by name.
+
     Raises:
         ValueError: the columns are of different lengths.
     """
@@ -358,6 +385,9 @@ def stack_frames(frames: Sequence[Any], labels: LabelColumns) -> Any:
 
 def frame_columns(frame: Any) -> dict[str, NDArray[Any]]:
     """Return the columns of a frame from `to_frame`.
+
+    Args:
+        frame: Data frame of pandas or Polars, or Arrow table.
 
     >>> frame_columns(to_frame({"x": [1.0, 2.0]}))
     {'x': array([1., 2.])}
@@ -404,7 +434,7 @@ class CurveDocument:
 
     @property
     def question(self) -> Mapping[str, Any]:
-        """The public facts of the question, as plain objects."""
+        """The stored settings of the question, as plain JSON values."""
         return cast("Mapping[str, Any]", self.evidence["question"])
 
     @property
@@ -468,8 +498,10 @@ def parse_curve(text: str, kind: str) -> CurveDocument:
     found_kind = document.get("kind")
     schema = document.get("schema")
     if found_kind != kind:
+        found = f", got {found_kind[:40]!r}" if isinstance(found_kind, str) else ""
         raise InvalidArgument(
-            "curve.kind", f"{kind!r} is needed" + (f", got {found_kind[:40]!r}" if isinstance(found_kind, str) else "")
+            "curve.kind",
+            f"{kind!r} is needed{found}: pass the text that to_json() of a result of this kind returned",
         )
     if type(schema) is int and schema > SCHEMA:
         raise InvalidArgument(
@@ -510,6 +542,9 @@ def encode_privacy(privacy: PrivacyStatement) -> dict[str, object]:
 
 def _parse_json(text: str) -> dict[str, Any]:
     """Return the JSON object that a text contains, as a dictionary.
+
+    Args:
+        text: JSON text.
 
     Raises:
         InvalidArgument: the text is not JSON (line and column of a syntax error are named), it is not an object, or its
@@ -618,6 +653,9 @@ def _to_plain_scalar(value: object) -> object:
     """Return a scalar as a value of the JSON type itself, also from a subclass, whose own text form may differ.
 
     Numbers that are not finite become None.
+
+    Args:
+        value: Number, text, truth value or None.
 
     Raises:
         WrongArgumentType: the value is of another type.

@@ -248,12 +248,8 @@ def _describe_counts(
     return [SUPPRESSED if is_suppressed else text for text, is_suppressed in zip(described, suppressed, strict=True)]
 
 
-MOST_TOGETHER = 4
-"""Curves. Largest number of curves with bands on common axes."""
 PANEL_SIZE = (2.1, 1.6)
 """Inches. Width and height of a panel of small multiples."""
-LEAST_SIZE = (5.6, 4.0)
-"""Inches. Least width and height of a figure of small multiples."""
 TITLE_SIZE = 8
 """Points. Font size of the title of a panel."""
 
@@ -281,12 +277,12 @@ def draw_small_multiples(
     """
     from .artists import Footnote, add_statement
 
-    width = LEAST_SIZE[0] if ax is None else min(LEAST_SIZE[0], ax.figure.bbox.width / ax.figure.dpi)  # inches
+    width = LANDSCAPE[0] if ax is None else min(LANDSCAPE[0], ax.figure.bbox.width / ax.figure.dpi)  # inches
     across = ceil(sqrt(len(draw)))
-    if width < LEAST_SIZE[0]:
+    if width < LANDSCAPE[0]:
         across = min(across, max(int(width / PANEL_SIZE[0]), 1))
     down = ceil(len(draw) / across)
-    size = max(width, across * PANEL_SIZE[0]), max(LEAST_SIZE[1], down * PANEL_SIZE[1] + 1.0)
+    size = max(width, across * PANEL_SIZE[0]), max(LANDSCAPE[1], down * PANEL_SIZE[1] + 1.0)
     whole = prepare_axes(ax, size)
     if len(whole.figure.axes) == 1:
         whole.figure.set_size_inches(*size)  # type: ignore[union-attr]
@@ -364,7 +360,7 @@ def _shorten_facts(facts: Sequence[Sequence[str]]) -> tuple[list[list[str]], str
 
 
 def _split_into_panels(whole: Axes, down: int, across: int, many: int) -> tuple[list[Axes], Axes]:
-    """Replace axes by panels, with axes of height 0 below them, which hold the statement.
+    """Replace axes by a grid of panels, with axes of height 0 below for the privacy statement.
 
     Args:
         whole: Axes that are replaced.
@@ -621,7 +617,12 @@ def _hide_axes(below: Axes) -> None:
 
 
 def _format_panel(ax: Axes, title: str) -> None:
-    """Set the title of a panel, small labels and few ticks; inner panels have no axis labels."""
+    """Set the title of a panel, small labels and few ticks; inner panels have no axis labels.
+
+    Args:
+        ax: Axes of the panel.
+        title: Name of the panel.
+    """
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     ax.set_title(title, fontsize=scale_font_size(TITLE_SIZE), parse_math=False)
@@ -678,6 +679,9 @@ def _add_shared_legend(small: Sequence[Axes], shared: Sequence[str], note: str =
 
 def mean_band_width(band: object) -> float:
     """Return the mean width of a band of shares: of a `Shade`, or of a ROC `Region` between its edges; 0 of others.
+
+    Args:
+        band: A `Shade`, a `Region`, or anything else.
 
     >>> mean_band_width(Shade([0.25, 0.5], [0.5, 0.75], "95% band")), mean_band_width(Shade([10.0], [90.0], "95% band"))
     (0.25, 0.0)

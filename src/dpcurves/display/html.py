@@ -136,6 +136,9 @@ def _format_table(rows: Sequence[tuple[str, str]]) -> str:
 def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
     """Return name and text of each fact of the privacy statement: loss, neighbours, unit, trust, mechanism and others.
     Facts that do not apply are left out.
+
+    Args:
+        privacy: The privacy statement.
     """
     facts = [
         ("privacy loss", privacy.loss),
@@ -328,7 +331,11 @@ def _format_account(balance: BalanceReport) -> str:
 
 
 def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
-    """Return refused questions with reasons as a section of the page. Without refusals, return an empty text."""
+    """Return refused questions with reasons as a section of the page. Without refusals, return an empty text.
+
+    Args:
+        refusals: Questions that were not answered, with reasons.
+    """
     if not refusals:
         return ""
     rows = "\n".join(
@@ -340,5 +347,9 @@ def _format_refusals(refusals: Sequence[RefusalRow]) -> str:
 
 
 def _format_cell(text: str) -> str:
-    """Return a text as escaped HTML, cut at 400 characters."""
+    """Return a text as escaped HTML, cut at 400 characters.
+
+    Args:
+        text: Any text.
+    """
     return isolate_in_html(format_label(text, 400))

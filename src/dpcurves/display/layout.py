@@ -185,7 +185,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             legend.remove()
 
     def translate_legend(self, ax: Axes, reader: Reader) -> None:
-        """Write the legend of `ax` anew, after its entries were translated, with a title in the reader's language.
+        """Create the legend of `ax` again after its entries were translated, with a title in the reader's language.
 
         Args:
             ax: A plot whose legend this layout places.
@@ -201,6 +201,9 @@ class FittedLayout(ConstrainedLayoutEngine):
     def set_legend_title(self, ax: Axes, title: str) -> None:
         """Set the title of the legend of `ax`, whose entries then begin with the named curves. Without a legend, do
         nothing.
+
+        Args:
+            title: Name of the column whose categories name the curves.
         """
         request = self._legends.get(ax)
         if request is not None:
@@ -221,7 +224,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             self._requested_size = self._grown_size = size
             for step in wrapping:
                 step(fig, fig._get_renderer())  # type: ignore[attr-defined]
-        self._give_room(fig)
+        self._apply_constrained_layout(fig)
         steps = *wrapping, self._separate_ticks, self._thin_numbers_below, self._enlarge
         for _ in range(self._tuning.passes):
             renderer = fig._get_renderer()  # type: ignore[attr-defined]  # what constrained layout uses, too
@@ -229,10 +232,14 @@ class FittedLayout(ConstrainedLayoutEngine):
                 ax.apply_aspect()
             if not any([step(fig, renderer) for step in steps]):
                 return
-            self._give_room(fig)
+            self._apply_constrained_layout(fig)
 
-    def _give_room(self, fig: Figure) -> None:
-        """Apply matplotlib's constrained layout; enlarge the figure as long as nothing of a plot would be left."""
+    def _apply_constrained_layout(self, fig: Figure) -> None:
+        """Apply matplotlib's constrained layout; enlarge the figure as long as nothing of a plot would be left.
+
+        Args:
+            fig: The figure.
+        """
         for attempt in range(self._tuning.passes):
             with catch_warnings():
                 filterwarnings("error", "constrained_layout not applied", UserWarning)
@@ -250,8 +257,12 @@ class FittedLayout(ConstrainedLayoutEngine):
         super().execute(fig)
 
     def _fit_equal_scales(self, fig: Figure) -> None:
-        """Repeat the constrained layout until all texts are in the figure: a plot of equal scales is smaller than its
-        room, so that each layout moves the texts around it."""
+        """Repeat the constrained layout until all texts are in the figure: a plot with equal scales is smaller than the
+        space it gets, so that each layout moves the texts around it.
+
+        Args:
+            fig: The figure.
+        """
         for _ in range(self._tuning.passes):
             drawn = fig.get_tightbbox(fig._get_renderer())  # type: ignore[attr-defined]
             width, height = fig.get_size_inches()
@@ -281,13 +292,13 @@ class FittedLayout(ConstrainedLayoutEngine):
         """
         margin = 0.03 * fig.bbox.width  # of the width, left free at both sides
         changed = False
-        for text, room in self._labels_with_room(fig):
+        for text, available in self._list_labels_with_length(fig):
             last, whole = self._whole_texts.get(text, ("", ""))
             if text.get_text() != last:
                 whole = text.get_text()
             # Cutting would join lines that were written apart.
             most_lines = self._tuning.label_lines + whole.count("\n")
-            lines = fit_text(text, whole, room - margin, most_lines, renderer)
+            lines = fit_text(text, whole, available - margin, most_lines, renderer)
             changed |= lines != text.get_text()
             text.set_text(lines)
             self._whole_texts[text] = lines, whole
@@ -302,8 +313,8 @@ class FittedLayout(ConstrainedLayoutEngine):
         last, whole = self._whole_texts.get(text, ("", ""))
         return whole if text.get_text() == last else text.get_text()
 
-    def _labels_with_room(self, fig: Figure) -> Iterator[tuple[Text, float]]:
-        """Yield each title and axis label with text, with the pixels that one line of it may have.
+    def _list_labels_with_length(self, fig: Figure) -> Iterator[tuple[Text, float]]:
+        """Yield each title and axis label with text, and the length in pixels that one line of it may have.
 
         Args:
             fig: The figure.
@@ -359,8 +370,8 @@ class FittedLayout(ConstrainedLayoutEngine):
             if self._find_free_corner(ax, legend, request, fig, renderer):
                 return _describe_legend(legend) != before
             request.is_above = True
-        room = self._room_right_of(ax, fig)
-        self._fit_above(ax, request, room, fig, renderer)
+        available = self._width_from_left_edge(ax, fig)
+        self._fit_above(ax, request, available, fig, renderer)
         placed = ax.get_legend() or legend
         pad = placed.get_window_extent(renderer).height * 72 / fig.dpi + 4  # points above the legend
         moved = bool(ax.get_title()) and abs(pad - request.title_pad) > 0.5  # points
@@ -370,8 +381,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return moved or _describe_legend(placed) != before
 
     def _label_lines(self, ax: Axes, request: LegendRequest, fig: Figure, renderer: RendererBase) -> bool:
-        """Name few lines that end apart at their right ends, and leave them out of the legend; return whether the
-        legend changed.
+        """Write the names of a few lines at their right ends in place of a legend; return whether the legend changed.
 
         If the names come to lie on each other, as the plot becomes lower, all go back into the legend for good.
 
@@ -453,9 +463,8 @@ class FittedLayout(ConstrainedLayoutEngine):
         least = self._tuning.label_height * request.size * fig.dpi / 72
         return ends if np.diff(heights).min() >= least else []
 
-    def _room_right_of(self, ax: Axes, fig: Figure) -> float:
-        """Return the pixels from the left edge of a plot to the right edge of the figure, as wide as requested, or of
-        its column if plots that are the user's stand side by side, or of its colour bar.
+    def _width_from_left_edge(self, ax: Axes, fig: Figure) -> float:
+        """Return the width in pixels that a legend or footnote of a plot may take, from the left edge of the plot.
 
         Args:
             ax: The plot.
@@ -481,7 +490,7 @@ class FittedLayout(ConstrainedLayoutEngine):
             renderer: Renderer that measures texts.
         """
         notes = [(ax, Footnote.from_axes(ax)) for ax in fig.axes]
-        return any([note.fit(self._room_right_of(ax, fig), renderer) for ax, note in notes if note is not None])
+        return any([note.fit(self._width_from_left_edge(ax, fig), renderer) for ax, note in notes if note is not None])
 
     def _find_free_corner(
         self, ax: Axes, legend: Legend, request: LegendRequest, fig: Figure, renderer: RendererBase
@@ -510,13 +519,15 @@ class FittedLayout(ConstrainedLayoutEngine):
                 return True
         return False
 
-    def _fit_above(self, ax: Axes, request: LegendRequest, room: float, fig: Figure, renderer: RendererBase) -> None:
-        """Put the legend above the plot, in as many columns as fit into `room` pixels, with wrapped entries.
+    def _fit_above(
+        self, ax: Axes, request: LegendRequest, available: float, fig: Figure, renderer: RendererBase
+    ) -> None:
+        """Put the legend above the plot, in as many columns as fit into `available` pixels, with wrapped entries.
 
         Args:
             ax: Axes with the legend.
             request: What was asked of the legend.
-            room: Width in pixels.
+            available: Width in pixels.
             fig: Figure of the axes.
             renderer: Renderer that measures texts.
         """
@@ -534,10 +545,10 @@ class FittedLayout(ConstrainedLayoutEngine):
             """
             return float(_create_legend(ax, request, *form).get_window_extent(renderer).width)
 
-        if create(forms[0]) <= room:
+        if create(forms[0]) <= available:
             return
         # Forms are ordered by width and take long to measure, so the first that fits is found by bisection.
-        first = bisect_left(forms, True, lo=1, hi=len(forms) - 1, key=lambda form: create(form) <= room)
+        first = bisect_left(forms, True, lo=1, hi=len(forms) - 1, key=lambda form: create(form) <= available)
         create(forms[first])
 
     def _separate_ticks(self, fig: Figure, renderer: RendererBase) -> bool:
@@ -550,7 +561,7 @@ class FittedLayout(ConstrainedLayoutEngine):
         return any([self._separate_ticks_of(ax, fig, renderer) for ax in fig.axes])
 
     def _separate_ticks_of(self, ax: Axes, fig: Figure, renderer: RendererBase) -> bool:
-        """Separate the tick labels of the x axis of `ax`; return whether something changed.
+        """Turn or thin out the tick labels of the x axis of `ax` if they overlap; return whether something changed.
 
         Args:
             ax: The plot.
@@ -675,7 +686,12 @@ class FittedLayout(ConstrainedLayoutEngine):
         return self._grown_size != (width, height)
 
     def _lower_legends(self, fig: Figure) -> None:
-        """Wrap legends anew at the width of the figure, and cut entries while they take half of its largest height."""
+        """Wrap legends at the width of the figure, and shorten their entries while they take half of its largest
+        height.
+
+        Args:
+            fig: The figure.
+        """
         renderer, highest = fig._get_renderer(), self._tuning.largest_growth * self._requested_size[1] * fig.dpi  # type: ignore[attr-defined]
         self._place_legends(fig, renderer)
         while sum(_legend_heights(fig, renderer)) > 0.5 * highest and self._shorten_entries():
@@ -811,7 +827,7 @@ def _contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 def _describe_legend(legend: Legend) -> tuple[Any, ...]:
-    """Return what the size and place of a legend depend on.
+    """Return a key of everything that the size and position of a legend depend on, to detect changes.
 
     Args:
         legend: A legend of matplotlib.
@@ -822,39 +838,39 @@ def _describe_legend(legend: Legend) -> tuple[Any, ...]:
     return legend._loc, legend._ncols, tuple(text.get_text() for text in legend.get_texts())  # type: ignore[attr-defined]
 
 
-def fit_text(text: Text, whole: str, room: float, most_lines: int, renderer: RendererBase) -> str:
-    """Return `whole` in lines of at most `room` pixels; if there would be too many lines, cut in the middle.
+def fit_text(text: Text, whole: str, available: float, most_lines: int, renderer: RendererBase) -> str:
+    """Return `whole` in lines of at most `available` pixels; if there would be too many lines, cut in the middle.
 
     Args:
         text: The text object, with its font.
-        whole: The words.
-        room: Width in pixels.
+        whole: The words to write.
+        available: Width in pixels.
         most_lines: Largest number of lines.
         renderer: The renderer that measures widths.
     """
     measure = measure_in(text, renderer)
-    if all(measure(line) <= room for line in whole.splitlines()):
+    if all(measure(line) <= available for line in whole.splitlines()):
         return whole
     for longest in (len(whole), 240, 200, 160, 130, 100, 80, 60, 40, 24):  # characters
-        lines = _wrap_measured(cut_middle(whole, longest), room, measure)
+        lines = _wrap_measured(cut_middle(whole, longest), available, measure)
         if len(lines) <= most_lines:
             return "\n".join(lines)
     return "\n".join(lines)
 
 
-def _wrap_measured(text: str, room: float, measure: Callable[[str], float]) -> list[str]:
-    """Return the lines of `text`, broken at spaces, and within words that are wider than a line.
+def _wrap_measured(text: str, available: float, measure: Callable[[str], float]) -> list[str]:
+    """Return a text wrapped into lines of a given width, broken at spaces, or within a word that is wider than a line.
 
     Args:
         text: Text, perhaps with line breaks, which stay.
-        room: Width of a line, in the unit of `measure`.
+        available: Width of a line, in the unit of `measure`.
         measure: Function that returns the width of a text.
     """
     width = sum(measure(line) for line in text.splitlines())  # fonts have no sign for the end of a line
-    letters = max(int(len(text) * room / max(width, 1.0)), 1)
+    letters = max(int(len(text) * available / max(width, 1.0)), 1)
     while letters > 1:
         lines = [part for line in text.splitlines() for part in break_label(line, letters)]
-        if all(measure(line) <= room for line in lines):
+        if all(measure(line) <= available for line in lines):
             return lines
         letters -= max(letters // 12, 1)
     return list(text)
@@ -880,7 +896,12 @@ def covers_data(ax: Axes, box: Bbox) -> bool:
 
 
 def _covers_line(line: Line2D, box: Bbox) -> bool:
-    """Return whether a box covers a part of a line or one of its markers."""
+    """Return whether a box covers a part of a line or one of its markers.
+
+    Args:
+        line: Line of matplotlib.
+        box: The box, in pixels.
+    """
     path = line.get_transform().transform_path(line.get_path())
     has_line, has_marker = (style not in ("", " ", "None", None) for style in (line.get_linestyle(), line.get_marker()))
     radius = line.get_markersize() / 2 * _pixels_per_point(line)
@@ -890,7 +911,12 @@ def _covers_line(line: Line2D, box: Bbox) -> bool:
 
 
 def _covers_collection(collection: Collection, box: Bbox) -> bool:
-    """Return whether a box covers one of the points, lines or areas of a collection, or a part of a mesh."""
+    """Return whether a box covers one of the points, lines or areas of a collection, or a part of a mesh.
+
+    Args:
+        collection: Points, lines, areas or mesh of matplotlib.
+        box: The box, in pixels.
+    """
     if isinstance(collection, PathCollection):  # points
         radius = float(np.sqrt(np.max(collection.get_sizes(), initial=0.0))) / 2 * _pixels_per_point(collection)
         places = collection.get_offset_transform().transform(np.asarray(collection.get_offsets(), dtype=float))
@@ -902,7 +928,11 @@ def _covers_collection(collection: Collection, box: Bbox) -> bool:
 
 
 def _pixels_per_point(artist: Artist) -> float:
-    """Return how many pixels one typographic point (1/72 inch) takes on the artist's figure."""
+    """Return how many pixels one typographic point (1/72 inch) takes on the artist's figure.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     figure = artist.get_figure(root=True)
     return 1.0 if figure is None else figure.dpi / 72
 

@@ -140,7 +140,11 @@ def explain_mechanism(made_by: str) -> list[str]:
 
 
 def _explain_one(name: str) -> str:
-    """Return the sentence on one mechanism; empty if it is unknown."""
+    """Return the sentence on one mechanism; empty if it is unknown.
+
+    Args:
+        name: Mechanism, as a privacy statement names it.
+    """
     if nested := NESTED.fullmatch(name):
         return _LEVELS.format(len(re.findall(r"\d+", nested["sizes"])))
     for pattern, sentence in SENTENCES:

@@ -93,6 +93,9 @@ def cut_middle(line: str, most: int) -> str:
 
     The end stays, because it often distinguishes a name from others, or has the unit.
 
+    Args:
+        line: Text of one line.
+
     >>> cut_middle("age at admission, completed years (years)", 24)
     'age at admi...rs (years)'
     """
@@ -104,6 +107,10 @@ def break_label(line: str, most: int) -> list[str]:
     """Return a line in parts of at most `most` columns, broken at spaces, or within words that are wider.
 
     Letters of East Asian scripts and emoji are two columns wide, as on terminals, and may be broken anywhere.
+
+    Args:
+        line: Text of one line.
+        most: Width of a part, in columns of a terminal.
 
     >>> break_label("occupation of the parents", 12), break_label("abcdefgh", 5), break_label("東京都港区", 4)
     (['occupation', 'of the', 'parents'], ['abcde', 'fgh'], ['東京', '都港', '区'])
@@ -125,13 +132,20 @@ def break_label(line: str, most: int) -> list[str]:
 
 
 def count_columns(text: str) -> int:
-    """Return the width of a text in columns: 2 for letters of East Asian scripts and emoji, 1 for others."""
+    """Return the width of a text in columns: 2 for letters of East Asian scripts and emoji, 1 for others.
+
+    Args:
+        text: Text of one line.
+    """
     return len(text) + sum(east_asian_width(letter) in "WF" for letter in text)
 
 
 def wrap_labels(names: Sequence[object], columns: int = 30, most_lines: int = 4) -> list[str]:
     """Return distinct names in lines of at most `columns` columns; names of more than `most_lines` lines are shortened
     in the middle.
+
+    Args:
+        names: Names, such as categories.
 
     >>> wrap_labels(["one short name", "the names of all occupations"], 16)
     ['one short name', 'the names of all\\noccupations']
@@ -151,6 +165,9 @@ def format_legend_label(text: object) -> str:
 
 def shorten_entries(entries: Sequence[str], most: int = 3 * LONGEST_LABEL) -> list[str]:
     """Return legend entries whose first lines, which have the names, are cut to `most` characters and stay different.
+
+    Args:
+        entries: Legend entries of one or several lines.
 
     >>> shorten_entries(["a name of many words\\nAUC 0.7", "another name of words"], 14)
     ['a name...words\\nAUC 0.7', 'anothe...words']
@@ -293,6 +310,9 @@ def format_numbers(values: ArrayLike) -> list[str]:
 
     Other values are shown unchanged, and pairs of numbers as intervals.
 
+    Args:
+        values: Numbers, (rows,); or pairs of interval ends, (rows, 2); or other values.
+
     >>> format_numbers([0.25, 1.0, 1.5]), format_numbers([0.0, 1 / 3, 1.0])
     (['0.25', '1.00', '1.50'], ['0.0000', '0.3333', '1.0000'])
     >>> format_numbers([-34179.6875, -34057.6171875]), format_numbers([2010.1, 2010.2])
@@ -365,12 +385,19 @@ IN_UTC = " UTC"
 
 
 def is_date_axis(label: str) -> bool:
-    """Return whether the unit in the label is days or seconds since 1970."""
+    """Return whether the unit in the label is days or seconds since 1970.
+
+    Args:
+        label: Label of the axis, with its unit in parentheses.
+    """
     return label.endswith((f"({DATE})", f"({MOMENT})"))
 
 
 def add_time_zone(label: str) -> str:
     """Return the label of an axis, with UTC for an axis of times.
+
+    Args:
+        label: Label of the axis, with its unit in parentheses.
 
     >>> add_time_zone("at (moment)"), add_time_zone("day (date)")
     ('at (moment, UTC)', 'day (date)')

@@ -104,6 +104,9 @@ def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:
 def _format_cell(value: object, escape: Callable[[str], str]) -> object:
     """Return the value of a CSV cell: empty for an unknown number, 0.0 for a negative zero, and text with `escape`
     applied.
+
+    Args:
+        value: Number, text or truth value.
     """
     if value is None or (isinstance(value, float) and isnan(value)):
         return ""
@@ -197,7 +200,11 @@ class SheetPage:
 
 
 def _translate_facts(facts: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the facts of a sheet in the reader's language, except the name of the privacy statement, a key."""
+    """Return the facts of a sheet in the reader's language, except the name of the privacy statement, a key.
+
+    Args:
+        facts: Name and text of each fact.
+    """
     return [(name if name == "statement" else translate(name), translate(text)) for name, text in facts]
 
 
@@ -326,13 +333,21 @@ def _write_page(sheet: Any, styles: _Styles, page: SheetPage) -> None:
 
 
 def _count_page_lines(page: SheetPage) -> int:
-    """Return the approximate number of lines of a page."""
+    """Return the approximate number of lines of a page.
+
+    Args:
+        page: Page of the workbook.
+    """
     facts = sum(_count_lines(text, 70) for _, text in [*page.rows, *page.statement])
     return 26 + facts + sum(table.rows + 4 for table in page.tables)  # 26 lines: the plot and the title
 
 
 def _count_lines(text: str, width: float) -> int:
-    """Return the approximate number of lines of a text that is wrapped at `width` characters."""
+    """Return the approximate number of lines of a text that is wrapped at `width` characters.
+
+    Args:
+        text: The text, perhaps with line ends.
+    """
     return max(sum(ceil(max(len(line), 1) / max(0.95 * width, 1)) for line in text.split("\n")), 1)
 
 

@@ -275,8 +275,7 @@ def _list_points(mark: PictureMark) -> set[tuple[Any, Any]]:
 
 
 def _is_band(mark: PictureMark, lowest: float) -> bool:
-    """Return whether a region or intervals are a band: they have a name or a curve, and are not all below everything
-    else, as sizes of groups are.
+    """Return whether a region or intervals are a confidence band of a curve, and not a display of group sizes.
 
     Args:
         mark: Region or intervals of the plot.
@@ -289,7 +288,7 @@ def _is_band(mark: PictureMark, lowest: float) -> bool:
 
 
 def _get_base(panel: PicturePanel, mark: PictureMark) -> Sequence[Any]:
-    """Return where bars begin, along the axis of their numbers.
+    """Return the numbers at which the bars of a panel begin: along x if the bars are horizontal, else along y.
 
     Args:
         panel: The panel; rows with names have horizontal bars.
@@ -302,8 +301,8 @@ def _get_base(panel: PicturePanel, mark: PictureMark) -> Sequence[Any]:
 
 
 def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
-    """Yield numbers of a mark with their place: of a line at five positions, of a region at three, of other marks at
-    up to six rows.
+    """Yield texts of some numbers of a mark with their positions: five of a line, three of a region, up to six of other
+    marks.
 
     Args:
         panel: The panel.
@@ -343,7 +342,11 @@ def _list_numbers(panel: PicturePanel, mark: PictureMark) -> Iterator[str]:
 
 
 def _lies_across(panel: PicturePanel) -> bool:
-    """Return whether a panel has its numbers along x: beside names, or as intervals that lie flat."""
+    """Return whether the numbers of a panel are along x, as in bars beside names.
+
+    Args:
+        panel: The panel.
+    """
     flat = [
         mark.columns["y"] == mark.columns["y_end"] for mark in panel.marks
         if mark.type == "intervals" and mark.columns["x"] != mark.columns["x_end"]
@@ -431,12 +434,17 @@ def save_picture(ax: Axes, path: str | PathLike[str]) -> None:
 
 
 def _has_marks(ax: Axes) -> bool:
-    """Return whether `ax` is a panel, rather than the place of a statement."""
+    """Return whether `ax` shows a plot, and not only the text of a privacy statement."""
     return ax.axison and bool(ax.lines or ax.patches or ax.collections or ax.images)
 
 
 def _describe_panel(ax: Axes, title: str) -> PicturePanel:
-    """Return the description of one panel of a picture: its title, axes, marks and remarks."""
+    """Return the description of one panel of a picture: its title, axes, marks and remarks.
+
+    Args:
+        ax: Axes of the panel.
+        title: Title of the panel.
+    """
     names = _name_colors(ax)
     marks = list[PictureMark]()
     remarks = list[str]()
@@ -544,7 +552,9 @@ def _describe_artist(ax: Axes, artist: Artist, names: Mapping[str, str]) -> Iter
         (x, y), (x_end, y_end) = artist.get_xy().min(axis=0), artist.get_xy().max(axis=0)
         yield _make_mark("rectangles", artist, names, {"x": [x], "y": [y], "x_end": [x_end], "y_end": [y_end]})
     else:
-        raise TypeError(f"a picture is described of known artists, got {type(artist).__name__}")
+        raise TypeError(
+            f"{type(artist).__name__} has no description; remove this artist, or write the picture as .svg or .png"
+        )
 
 
 def _describe_line(ax: Axes, line: Line2D, names: Mapping[str, str]) -> Iterator[PictureMark]:
@@ -589,7 +599,11 @@ def _spread(values: Any, limits: tuple[float, float]) -> Any:
 
 
 def _find_corners(line: Line2D) -> dict[str, Any]:
-    """Return the corners of a line as columns ``x`` and ``y``; a line of steps has two at each step."""
+    """Return the corners of a line as columns ``x`` and ``y``; a line of steps has two at each step.
+
+    Args:
+        line: Line of matplotlib.
+    """
     line.recache()
     path = line.get_path()
     style = line.get_drawstyle()
@@ -684,7 +698,11 @@ def _describe_texts(texts: Sequence[Text]) -> Iterator[PictureMark]:
 
 
 def _merge_rectangles(marks: Sequence[PictureMark]) -> Iterator[PictureMark]:
-    """Yield the marks; successive rectangles of equal colour and opacity are merged into one mark."""
+    """Yield the marks; successive rectangles of equal colour and opacity are merged into one mark.
+
+    Args:
+        marks: Marks of a panel, in the order in which they are drawn.
+    """
     merged: PictureMark | None = None
     for mark in marks:
         if merged is not None and (mark.type, mark.color, mark.opacity) == ("rectangles", merged.color, merged.opacity):
@@ -734,7 +752,11 @@ def _width_of(kind: MarkType, artist: Artist) -> float:
 
 
 def _legend_name(artist: Artist) -> str:
-    """Return the legend entry of an artist in one line; empty if it has none."""
+    """Return the legend entry of an artist in one line; empty if it has none.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     label = artist.get_label()
     if label is None or str(label).startswith("_"):
         return ""
@@ -755,17 +777,30 @@ def _list_legend_notes(artist: Artist) -> list[str]:
 
 
 def _has_data(artist: Artist) -> bool:
-    """Return whether an artist draws anything: a line without points is the symbol of a legend entry."""
+    """Return whether an artist draws anything: a line without points is the symbol of a legend entry.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     return not isinstance(artist, Line2D) or len(np.atleast_1d(artist.get_xdata())) > 0
 
 
 def _is_filled(artist: Artist) -> bool:
-    """Return whether an artist is an area."""
+    """Return whether an artist is an area.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     return isinstance(artist, Patch) and bool(artist.get_fill())
 
 
 def _is_in_data(ax: Axes, artist: Artist) -> bool:
-    """Return whether both coordinates of an artist are numbers of the axes."""
+    """Return whether an artist is placed by numbers of the axes, not by fractions of the figure or by pixels.
+
+    Args:
+        ax: Axes of the plot.
+        artist: Artist of matplotlib.
+    """
     if isinstance(artist, Text):
         coordinates = getattr(artist, "xycoords", None)
         return coordinates == "data" if coordinates is not None else artist.get_transform() == ax.transData
@@ -773,7 +808,11 @@ def _is_in_data(ax: Axes, artist: Artist) -> bool:
 
 
 def _color_of(artist: Artist) -> str:
-    """Return the colour of an artist as ``#rrggbb``."""
+    """Return the colour of an artist as ``#rrggbb``.
+
+    Args:
+        artist: Artist of matplotlib.
+    """
     if isinstance(artist, Line2D):
         return to_hex(artist.get_color())
     if isinstance(artist, Patch):
@@ -807,7 +846,11 @@ def _first_line(label: str) -> str:
 
 
 def _join_lines(text: object) -> str:
-    """Return the text in one line, with single spaces between words."""
+    """Return the text in one line, with single spaces between words.
+
+    Args:
+        text: Text, perhaps of several lines.
+    """
     return " ".join(str(text).split())
 
 

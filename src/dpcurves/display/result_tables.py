@@ -62,6 +62,9 @@ class ColumnWords(NamedTuple):
 def describe_columns(**words: str | tuple[str, CellFormat]) -> Mapping[str, ColumnWords]:
     """Return title and format of columns by short name; a title alone means a column of numbers.
 
+    Args:
+        words: For each column, its title, or its title and cell format.
+
     >>> describe_columns(count=("records", CellFormat.COUNT))["count"].title
     'records'
     """
@@ -169,7 +172,11 @@ class TableColumn:
         return formats
 
     def select_rows(self, rows: NDArray[np.int64]) -> TableColumn:
-        """Return a copy of the column with only the rows of these indices."""
+        """Return a copy of the column with only the rows of these indices.
+
+        Args:
+            rows: Indices of rows.
+        """
         optional = {
             name: getattr(self, name) for name in ("widths", "numbers", "whole_rows") if getattr(self, name) is not None
         }
@@ -200,7 +207,7 @@ class ResultTable:
 
     @property
     def is_list(self) -> bool:
-        """Whether each row names its number, as in a list of statistics."""
+        """Whether the table is a list of statistics, in which each row has the name of its number."""
         return any(column.is_mixed for column in self.columns)
 
     @property
@@ -230,11 +237,17 @@ class ResultTable:
         return [next(group).is_numeric for _, group in groupby(self.columns, key=lambda column: column.title)]
 
     def leave_out(self, names: Sequence[str]) -> ResultTable:
-        """Return the table without the columns of these short names."""
+        """Return the table without the columns of these short names.
+
+        Args:
+            names: Short names of columns.
+        """
         return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
     def select_rows(self, most: int = MOST_ROWS) -> ResultTable:
-        """Return the table with at most about `most` rows: all of them, or rows at round steps."""
+        """Return the table cut to about `most` rows, those at round steps of its axis; shorter tables are returned
+        whole.
+        """
         rows = select_row_indices({column.heading: column.values for column in self.columns}, most)
         if len(rows) == self.rows:
             return self
@@ -571,7 +584,11 @@ DATE = re.compile(r"-?\d{4}-\d\d-\d\d")
 
 
 def _has_dates(column: TableColumn) -> bool:
-    """Return whether the text of a column is dates, which are an axis and no names."""
+    """Return whether the text of a column is dates, which are an axis and no names.
+
+    Args:
+        column: Column of a table.
+    """
     texts = [text for text in column.values.tolist() if isinstance(text, str)]
     return bool(texts) and all(map(DATE.match, texts))
 
@@ -746,7 +763,7 @@ def _find_nearest(values: NDArray[np.float64], points: NDArray[np.float64]) -> N
 
 
 def _list_steps(heading: str, smallest: float) -> Iterator[float]:
-    """Yield increasing round steps for the unit in a heading, from about `smallest` on.
+    """Yield increasing round steps (7 days, 12 months, 1, 2, 5, 10, ...) for the unit that a heading names.
 
     Args:
         heading: Title of the column, with its unit in parentheses.

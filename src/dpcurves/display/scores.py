@@ -72,7 +72,7 @@ def _draw_rates(
 
 
 def _frame_shares(picture: Picture, across: str, upwards: str) -> None:
-    """Set equal axes from 0 to 1 with these labels.
+    """Give a plot of two shares (as an ROC curve) equal axes from 0 to 1 with these titles.
 
     Args:
         picture: Plot to draw on.
@@ -295,7 +295,8 @@ def draw_decision(
 
 
 def _edges_between(points: FloatArray) -> FloatArray:
-    """Return edges around points: the middles between them, and as far outside, (points + 1,).
+    """Return cell edges around points: the middles between them, and as far beyond the first and the last, (points +
+    1,).
 
     Args:
         points: Increasing points, (points,); fewer than two give edges of [0, 1].
@@ -380,8 +381,6 @@ def draw_confusion(
 UNKNOWN = "anything from 0 to 1"
 COUNT_FLOOR = -0.16
 """Share of the height. Foot of the bars that count scores, below the axis."""
-TALLEST_COUNT_BAR = 0.12
-"""Share of the height. Height of the tallest bar that counts scores."""
 
 
 def draw_calibration(
@@ -432,7 +431,7 @@ def draw_calibration(
             hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": deduplicate_label(ax, words)}
             picture.draw_points(predicted[unknown], observed[unknown], markersize=4.5, zorder=4, **hollow)
     if count is not None:
-        tops = COUNT_FLOOR + TALLEST_COUNT_BAR * np.clip(sizes, 0, None) / largest
+        tops = COUNT_FLOOR + 0.12 * np.clip(sizes, 0, None) / largest  # share of the height: the tallest bar
         words = f"records per group, up to {largest:,.0f}" if picture.name is None else UNNAMED
         width = _bar_width(predicted / top)
         ax.vlines(predicted, COUNT_FLOOR * top, tops * top, color=color, alpha=0.35, linewidth=width, label=words)
@@ -477,7 +476,7 @@ def _draw_observed(picture: Picture, x: FloatArray, y: FloatArray, words: str = 
         picture: Plot with the intervals.
         x: Positions of the groups.
         y: Observed share of each group.
-        words: Legend entry.
+        words: Entry of the legend for the points.
     """
     for lower, upper, kind in picture.shades:
         width, alpha = _bar_style(kind)

@@ -44,14 +44,22 @@ def is_dark(ax: Axes) -> bool:
 
 
 def scale_font_size(size: float) -> float:
-    """Return a font size in points, scaled by the ratio of matplotlib's current size to its default of 10 points."""
+    """Return a font size in points, scaled by the ratio of matplotlib's current size to its default of 10 points.
+
+    Args:
+        size: Font size in points at matplotlib's default.
+    """
     from matplotlib import rcParams
 
     return float(size * rcParams["font.size"] / 10)
 
 
 def scale_line_width(width: float) -> float:
-    """Return a line width in points, scaled by the ratio of matplotlib's current width to its default of 1.5 points."""
+    """Return a line width in points, scaled by the ratio of matplotlib's current width to its default of 1.5 points.
+
+    Args:
+        width: Line width in points at matplotlib's default.
+    """
     from matplotlib import rcParams
 
     return float(width * rcParams["lines.linewidth"] / 1.5)
@@ -94,7 +102,7 @@ def use_style(style: str | None, ax: Axes | None) -> Iterator[None]:
         yield
         return
     if style not in STYLES:
-        raise InvalidArgument("style", f"must be one of {', '.join(STYLES)}, or none, got {style!r}")
+        raise InvalidArgument("style", f"must be one of {', '.join(STYLES)} or None, got {style!r}")
     require_matplotlib()
     from matplotlib import rc_context
 

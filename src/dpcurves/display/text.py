@@ -48,7 +48,8 @@ context."""
 
 @contextmanager
 def made_up_data(shown_filter: str = "") -> Iterator[None]:
-    """State on every picture and page inside a ``with`` block that its data is made up, instead of a warning.
+    """Context manager: pictures and pages inside the ``with`` block say that their data is made up, in place of the
+    warning that seeded noise gives no privacy.
 
     For documentation and sketches, whose records are made up and whose noise is seeded so that they can be repeated.
 
@@ -69,12 +70,20 @@ def is_made_up() -> bool:
 
 
 def warns_of_seed(privacy: PrivacyStatement) -> bool:
-    """Return whether a result must warn that its noise can be drawn again, and so gives no privacy."""
+    """Return whether a result must warn that its noise came from a seed, so that it can be repeated and protects
+    nobody.
+
+    Args:
+        privacy: Privacy statement, which says whether the noise came from a seed.
+    """
     return privacy.seeded and not is_made_up()
 
 
 def footer(privacy: PrivacyStatement) -> str:
     """Return loss, adjacency, privacy unit and trust model in one line, and a warning and the model in a second line.
+
+    Args:
+        privacy: Privacy statement of a result.
 
     >>> statement = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", True, "a", "elsewhere")
     >>> print(footer(statement))
@@ -101,6 +110,9 @@ def footer(privacy: PrivacyStatement) -> str:
 
 def describe_size(privacy: PrivacyStatement) -> str:
     """Return the number of records or units of the table, for pictures; empty unless it is public.
+
+    Args:
+        privacy: Privacy statement, which has the public number of records or units.
 
     >>> statement = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 1000, "a curator", "flat", False, "a")
     >>> describe_size(statement)
@@ -155,7 +167,12 @@ class AllowanceRow(NamedTuple):
 
 
 def format_amount(amount: Amount, delta: Fraction) -> str:
-    """Format an amount of a ledger, with delta if it is not zero."""
+    """Format an amount of a ledger, with delta if it is not zero.
+
+    Args:
+        amount: Amount of epsilon or rho.
+        delta: Amount of delta; 0: none.
+    """
     return f"{amount}, delta {format_loss(delta)}" if delta else str(amount)
 
 
@@ -171,7 +188,11 @@ class BalanceReport(NamedTuple):
 
     @classmethod
     def from_statement(cls, statement: Statement) -> BalanceReport:
-        """Return the charges, allowances and remaining budget of an account's statement as texts."""
+        """Return the charges, allowances and remaining budget of an account's statement as texts.
+
+        Args:
+            statement: Statement of the account.
+        """
         account = statement.account
         # Times in UTC without seconds: full ISO 8601 is too wide for a table.
         charges = [
@@ -252,7 +273,7 @@ class PlanLine(NamedTuple):
 
 
 def plan_lines(plans: Sequence[Plan], units: float | None) -> Iterator[PlanLine]:
-    """Yield a line per paid query. Rounds that share one payment are one line.
+    """Yield the lines of a plan's table: one for each charged query, with its rounds, loss, error and mechanism.
 
     Args:
         plans: The plans of a question, one per round.
@@ -352,7 +373,7 @@ class FittedColumn:
         return _measure_widest(*words, *texts)
 
     def measure_cells(self) -> int:
-        """Return the width in letters that leaves cells unbroken, and words of the heading."""
+        """Return the least width of the column, in characters, that breaks neither cells nor words of the heading."""
         return _measure_widest(*self.heading.split(), *self.cells)
 
 
@@ -393,7 +414,11 @@ class FittedTable:
         return 1
 
     def _make_table(self, columns: Sequence[FittedColumn], width: int) -> Table:
-        """Return a table whose columns break between words alone, if `width` allows."""
+        """Return a table whose columns break between words alone, if `width` allows.
+
+        Args:
+            columns: Columns of the table.
+        """
         from rich.table import Table
         from rich.text import Text
 
@@ -416,7 +441,11 @@ class FittedTable:
 
 
 def _measure_widest(*texts: str) -> int:
-    """Return the width of the widest text, in letters of the terminal; wide letters count twice."""
+    """Return the width of the widest text, in letters of the terminal; wide letters count twice.
+
+    Args:
+        texts: Texts of one line each.
+    """
     from rich.cells import cell_len
 
     return max(map(cell_len, texts), default=0)

@@ -214,7 +214,12 @@ def _fill_point_columns(question: curves.Histogram2DQuestion, sample: tuple[Floa
 
 
 def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return both columns of a residual plot: the sampled predictions and residuals, times the question's units."""
+    """Return both columns of a residual plot: the sampled predictions and residuals, times the question's units.
+
+    Args:
+        question: Question with both columns and their units.
+        sample: Predictions and residuals, (records,) each.
+    """
     predicted, residual = sample
     return {
         require_column_name(question.predicted): predicted * question.unit_predicted,
@@ -223,7 +228,12 @@ def _fill_residual_columns(question: curves.ResidualPlotQuestion, sample: tuple[
 
 
 def _fill_unit_column(question: curves.BoundsQuestion, sample: tuple[FloatArray, FloatArray]) -> Table:
-    """Return the column of a question about bounds: the second numbers of sampled pairs, times the question's unit."""
+    """Return simulated values for a question that searches the bounds of a column, in multiples of the question's unit.
+
+    Args:
+        question: Question with the column and its unit.
+        sample: Pairs of numbers, of which the second ones are used, (records,) each.
+    """
     _, values = sample
     return {question.column: values * question.unit}
 
@@ -289,6 +299,9 @@ def _values_at_places(column: NumericColumn | Categories, places: FloatArray) ->
 
 def require_column_name(column: Any) -> str:
     """Return the name of a column, after a check that it is not a model, whose outputs cannot be simulated.
+
+    Args:
+        column: Name of a column, or a model.
 
     Raises:
         ValueError: the column is a model.
@@ -563,6 +576,9 @@ BY_RULE = (
 def find_forecast_kind(question: Any) -> ForecastKind:
     """Return the distributions and the error measure with which a question's type is forecast.
 
+    Args:
+        question: The question.
+
     Raises:
         ValueError: questions of this type cannot be forecast.
     """
@@ -586,6 +602,9 @@ def find_forecast_kind(question: Any) -> ForecastKind:
 
 def require_picture(question: Any) -> None:
     """Reject a question whose forecast has no plot.
+
+    Args:
+        question: The question.
 
     Raises:
         ValueError: the forecast has no plot.
@@ -688,7 +707,7 @@ class Forecast:
 
     @property
     def record_words(self) -> str:
-        """The number of records in words, of all records if a filter leaves some out.
+        """The number of simulated records as text, such as "10 of 100 records" if a filter leaves some out.
 
         >>> Forecast("error", 10, 2, (), total=100).record_words
         '10 of 100 records'
@@ -939,7 +958,10 @@ def forecast(
 def choose_rehearsals(question: curves.Question[Any]) -> int:
     """Return the default number of simulated answers per distribution: fewer on many cells, where an answer takes long.
 
-    Half widths come from 4 answers, from 2 on many cells; the standard error of each error says what few leave open.
+    Fewer rehearsals leave a larger standard error, which is reported with each expected error.
+
+    Args:
+        question: The question.
 
     >>> grids = [Grid(0, 1, cells=cells) for cells in (1024, 4096, 10**6)]
     >>> [choose_rehearsals(curves.CdfQuestion("age", grid)) for grid in grids]
@@ -952,6 +974,9 @@ def choose_rehearsals(question: curves.Question[Any]) -> int:
 def count_cells(question: curves.Question[Any]) -> int:
     """Return the number of cells of the question's grids; 1 without a grid.
 
+    Args:
+        question: The question.
+
     >>> count_cells(curves.CdfQuestion("age", Grid(0, 1, cells=4096))), count_cells(curves.CountQuestion())
     (4096, 1)
     """
@@ -960,8 +985,10 @@ def count_cells(question: curves.Question[Any]) -> int:
 
 
 def _name_second_classes(question: Any) -> Any:
-    """Return the question with its second class, where the first is 0 or 1 as text, as commands have it: simulated
-    labels are text then, of which both classes must be named.
+    """Return the question with its missing second class filled in, if the first class is the text ``0`` or ``1``.
+
+    Args:
+        question: The question.
     """
     usual = {"1": "0", "0": "1"}
     changes = {
@@ -973,7 +1000,11 @@ def _name_second_classes(question: Any) -> Any:
 
 
 def _average_traces(traces: Sequence[Traced]) -> ExpectedCurve:
-    """Average traces with the number of points of the first one."""
+    """Return the average of simulated curves or intervals, over those with as many points as the first one.
+
+    Args:
+        traces: Positions, estimates and bounds of each simulated release.
+    """
     same_length = [trace for trace in traces if len(trace[0]) == len(traces[0][0])]
     return ExpectedCurve(*(np.mean(column, axis=0) for column in zip(*same_length, strict=True)))
 

@@ -36,7 +36,7 @@ NEEDS_SHARE = (
     "table"
 )
 """Rule in the error for a filter without a stated share."""
-EVALUATED = "leave it out: the filter is evaluated on the public records of like"
+EVALUATED = "leave share_of_rows out: the filter is evaluated on the public records of like"
 """Rule in the error for a share that is stated although the filter is evaluated."""
 
 

@@ -76,6 +76,10 @@ def synthesise_weights(question: WeightedQuestion, size: int) -> FloatArray:
     """Return simulated survey weights, (size,), evenly spread from a tenth to half of the question's public cap.
 
     No weight reaches the cap, so no simulated weight is clipped.
+
+    Args:
+        question: Question with a public cap of weights.
+        size: Number of records.
     """
     # Multiples of the golden ratio, modulo 1, are spread evenly in any order of the records, so that weights do not
     # depend on values.

@@ -91,7 +91,7 @@ def _pair_sampler(lean: float) -> Points:
     """
 
     def sample_pairs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        """Return two arrays of `size` positions in [0, 1], drawn with `draw`.
+        """Return random positions of pairs in [0, 1], whose second position depends on the first.
 
         Args:
             draw: Random numbers of the simulation.
@@ -140,6 +140,10 @@ def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndS
 
     def sample_classes(draw: Generator, size: int) -> tuple[Bits, FloatArray]:
         """Draw classes, and as scores their probabilities given a hidden normal variable.
+
+        Args:
+            draw: Random numbers of the simulation.
+            size: Number of records.
 
         Returns:
             Classes 0 or 1, (size,), and scores between 0 and 1, (size,).
@@ -238,7 +242,12 @@ Hidden = tuple[Generator, int, float]
 
 
 def _effect_sampler(strength: float) -> Callable[[Generator, int], Hidden]:
-    """Return a sampler that passes on generator, size and strength; the question draws its own columns."""
+    """Return a sampler that returns its arguments and the strength of the effect, with which a question draws its
+    columns.
+
+    Args:
+        strength: Dependence of the outcome on the claimed predictor.
+    """
     return lambda draw, size: (draw, size, strength)
 
 
@@ -290,11 +299,14 @@ def import_forecast_modules() -> Iterator[ModuleType]:
 
 
 def find_entry(kind: type[Any], table: str) -> Any:
-    """Return the entry of a type in a table of forecasts, or of its nearest base class; None without an entry.
+    """Return the entry for a type of question, or for its nearest base class, in a table of the forecast modules.
 
     Args:
         kind: Type of a question.
-        table: Name of the table in a forecast module.
+        table: Name of the table, as each forecast module defines it.
+
+    Returns:
+        The entry; None without one.
     """
     owners = {package.__name__: package for package in find_packages()}
     for base in kind.__mro__:

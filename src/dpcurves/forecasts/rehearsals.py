@@ -366,7 +366,12 @@ def bars_error(question: Any, chart: curves.BarChart, records: Columns) -> float
 
 
 def root_mean_square_error(estimates: FloatArray, truth: FloatArray) -> float:
-    """Return the root of the mean squared difference between estimates and truth."""
+    """Return the root of the mean squared difference between estimates and truth.
+
+    Args:
+        estimates: Estimates.
+        truth: True numbers, of the same shape.
+    """
     return float(np.sqrt(np.mean((estimates - truth) ** 2)))
 
 
@@ -380,37 +385,37 @@ def mean_half_width(ends: ArrayLike) -> float:
 
 
 def number_half_width(summary: curves.Summary, population: bool) -> float:
-    """Return half the width of the interval of the requested number at `LEVEL`.
+    """Return half the width of the interval of level 0.95 (`LEVEL`) of the statistic that a simulated summary requests.
 
     Args:
-        summary: The result.
+        summary: The result of one simulation of the question.
         population: Whether the interval is for the population, not for these records.
     """
     return mean_half_width(summary.interval(LEVEL, population=population))
 
 
 def area_half_width(scores: curves.Scores, population: bool) -> float:
-    """Return half the width of the interval of the area under the curve at `LEVEL`.
+    """Return half the width of the interval of level 0.95 (`LEVEL`) of the area under a simulated ROC curve.
 
     Args:
-        scores: The result.
+        scores: The result of one simulation of the question.
         population: Whether the interval is for the population, not for these records.
     """
     return mean_half_width(scores.interval(curves.Metric.AUC, LEVEL, population=population))
 
 
 def interval_half_width(curve: Any, population: bool) -> float:
-    """Return half the mean width of all intervals of the curve at `LEVEL`.
+    """Return half the mean width of the intervals of level 0.95 (`LEVEL`) of all numbers of a simulated result.
 
     Args:
-        curve: Result with `intervals`.
+        curve: Result of one simulation, with a method `intervals`.
         population: Whether the intervals are for the population, not for these records.
     """
     return mean_half_width(curve.intervals(LEVEL, population=population))
 
 
 def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatArray:
-    """Return the simultaneous intervals of a histogram at `LEVEL`, (cells, 2), in records.
+    """Return the simultaneous intervals of level 0.95 (`LEVEL`) of the counts of a histogram, (cells, 2), in records.
 
     Intervals of many cells are computed from tails of distributions (`forecasts.many_cells`), others are simulated.
 
@@ -424,10 +429,10 @@ def histogram_intervals(histogram: curves.Histogram, population: bool) -> FloatA
 
 
 def histogram_half_width(histogram: curves.Histogram, population: bool) -> float:
-    """Return half the mean width of the intervals of all cells at `LEVEL`.
+    """Return half the mean width of the intervals of level 0.95 (`LEVEL`) of all counts, in records.
 
     Args:
-        histogram: The result.
+        histogram: The result of one simulation of the question.
         population: Whether the intervals are for the population, not for these records.
     """
     return mean_half_width(histogram_intervals(histogram, population))
@@ -445,7 +450,7 @@ def quantiles_half_width(quantiles: curves.Quantiles, population: bool) -> float
 
 
 def band_half_widths(curve: Any, population: bool) -> FloatArray:
-    """Return half the width of the curve's band at `LEVEL` at each edge, (edges,).
+    """Return half the width of the curve's band of level 0.95 (`LEVEL`) at each edge, (edges,).
 
     Args:
         curve: Result with a band.
@@ -462,6 +467,9 @@ def missed_records(bounds: curves.Bounds, population: bool) -> float:
     """Return `bounds.alpha`, the number of records that the interval may cover too few; NaN if `population`.
 
     No bound is known for the share of a population that the interval misses.
+
+    Args:
+        bounds: The released interval.
     """
     return nan if population else bounds.alpha
 
@@ -527,7 +535,7 @@ def _clip_to_grid(values: FloatArray, grid: Grid) -> FloatArray:
 
 
 def _surrounding_edges(values: FloatArray, grid: Grid) -> FloatArray:
-    """Return edges on both sides of each value: the truth is interpolated between them, as the curve is.
+    """Return the grid edges on both sides of each value, between which the exact distribution function is interpolated.
 
     Args:
         values: Numbers in units of the column; beyond the grid, its end cell counts.
@@ -619,7 +627,14 @@ RATES = np.linspace(0, 1, 101)
 
 
 def trace_band(curve: Any) -> Traced:
-    """Return a curve's edges, its heights and the bounds of its band at `LEVEL`."""
+    """Return the points of a released curve with its band of level 0.95 (`LEVEL`), for the plot of a forecast.
+
+    Args:
+        curve: Released curve with `x`, `y` and a band.
+
+    Returns:
+        Edges, heights, lower and upper bounds, (edges,) each.
+    """
     return (curve.x, curve.y, *curve.band(LEVEL))
 
 
@@ -663,7 +678,14 @@ def trace_calibration(curve: curves.Calibration) -> Traced:
 
 
 def trace_roc(curve: curves.ROC) -> Traced:
-    """Return a ROC curve's heights at the rates `RATES`, with the bounds of its band at `LEVEL`."""
+    """Return points of a ROC curve with its band of level 0.95 (`LEVEL`), for the plot of a forecast.
+
+    Args:
+        curve: Released ROC curve.
+
+    Returns:
+        False positive rates (`RATES`); true positive rates; lower and upper bounds; all of one length.
+    """
     edges, lower, upper = curve.band(LEVEL).steps()
     step = np.clip(np.searchsorted(edges, RATES, side="right") - 1, 0, len(lower) - 1)
     return RATES, np.interp(RATES, curve.fpr, curve.tpr), lower[step], upper[step]

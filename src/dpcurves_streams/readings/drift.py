@@ -242,7 +242,7 @@ class DriftWatch:
         if self._places is None:
             cells = DriftCells.from_categories(self._before, unchanged)
         else:
-            cells = DriftCells.from_places(self._places, self._before, unchanged)
+            cells = DriftCells.from_positions(self._places, self._before, unchanged)
         null = cells.simulate_null(numbered_generator(FIRST_GENERATOR + 2))
         null_values = {statistic: compute(*null, cells) for statistic, compute in self._statistics.items()}
         return cells, {
