@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -104,6 +105,28 @@ def test_polls_wait_without_a_thread_and_a_ticket_has_a_few(board: Board, monkey
         assert threading.active_count() <= threads + 8  # those of the event loop, not one for each of 124 polls
 
     asyncio.run(ask())
+
+
+def test_an_analyst_with_many_rounds_keeps_another_waiting_for_two_of_them(board: Board) -> None:
+    """Sites see the same order, and a round that they began stays the first."""
+    flood = [board.request(number) for number in range(20)]
+    messages = board.board
+    for request in flood[:19]:
+        messages.start_round(0, request)
+
+    def close_first() -> bytes:
+        first = messages.find_waiting_round(0, bytes(64))
+        assert messages.find_waiting_round(1, bytes(64)) == first
+        messages.refuse_round(hashlib.sha256(first).hexdigest(), 0, "over")
+        return first
+
+    honest = [board.request(number, 2) for number in range(2)]
+    assert close_first() == flood[0]
+    for request in honest:
+        messages.start_round(1, request)
+    assert messages.find_waiting_round(0, bytes(64)) == flood[1]
+    messages.start_round(0, flood[19])
+    assert [close_first() for _ in range(6)] == [flood[1], flood[2], honest[0], flood[3], honest[1], flood[4]]
 
 
 def test_200_polls_whose_clients_go_leave_their_ticket_its_polls_and_an_honest_ask_its_answer(
