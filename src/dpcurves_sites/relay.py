@@ -183,6 +183,7 @@ class MessageBoard:
         self.task = task
         self._patience = timeout
         self._rounds: dict[str, OpenRound] = {}
+        self._latest_turn = 0  # of a round that a site was sent
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
         self._changed = RLock()
@@ -272,18 +273,17 @@ class MessageBoard:
             self.notify()
 
     def _find_turn(self, analyst: int) -> int:
-        """Return the turn of a new round of an analyst: after the own last one that waits or, if none does, after the
-        first one of all that waits.
+        """Return the turn of a new round of an analyst: after all turns that a site was sent, and after the own ones
+        that wait.
 
-        So analysts take turns: one with many rounds keeps another waiting for two of them at most. All sites see the
-        same order, and the round that they answer now stays the first.
+        So analysts take turns: one with many rounds keeps another waiting for two of them at most. No round comes
+        before one that a site has begun: sites that see different orders would wait for each other.
 
         Args:
             analyst: Number of the analyst in the task.
         """
-        waiting = [other for other in self._rounds.values() if other.is_waiting]
-        own_turns = [other.turn for other in waiting if other.analyst == analyst]
-        return 1 + (max(own_turns) if own_turns else min((other.turn for other in waiting), default=0))
+        own_turns = [other.turn for other in self._rounds.values() if other.is_waiting and other.analyst == analyst]
+        return 1 + max([self._latest_turn, *own_turns])
 
     def _plan_for(self, analyst: int, signed_request: bytes) -> tuple[str, int]:
         """Return the request id of an analyst's round, and the number of integers in a site's vector.
@@ -358,7 +358,11 @@ class MessageBoard:
                 and site not in open_round.messages[OPENED]
                 and site not in self._find_excluded(open_round)
             ]
-            return min(waiting, key=lambda open_round: open_round.turn).signed_request.read() if waiting else b""
+            if not waiting:
+                return b""
+            first = min(waiting, key=lambda open_round: open_round.turn)
+            self._latest_turn = max(self._latest_turn, first.turn)
+            return first.signed_request.read()
 
     def limit_message(self, name: str, stage: int) -> int:
         """Return the most bytes that a site may post to a stage of a round: they follow from the plan.
