@@ -63,11 +63,13 @@ from .traced_draws import (
     UNUSED,
     ChoicePath,
     ReplacedDraws,
+    SeededDraw,
     Table,
     TracedRelease,
     compare_releases,
     find_outcome_distribution,
     find_tails,
+    require_secret_source,
 )
 from .traced_losses import (
     find_two_servers_loss,
@@ -89,12 +91,19 @@ class ExactLoss:
     Attributes:
         name: Name of the release.
         claim: The loss that it claims.
-        find_largest: The function that returns the largest loss, as an epsilon or a rho as claimed.
+        find_loss: The function that returns the largest loss, as an epsilon or a rho as claimed.
     """
 
     name: str
     claim: PrivacyLoss
-    find_largest: Callable[[], float]
+    find_loss: Callable[[], float]
+
+    def find_largest(self) -> float:
+        """Return the largest loss; infinite if a mechanism draws noise from a seeded source of its own."""
+        try:
+            return self.find_loss()
+        except SeededDraw:
+            return inf
 
     @property
     def claimed(self) -> float:
@@ -374,7 +383,7 @@ def list_polya_shares(model: Any, noise: Noise) -> list[tuple[Fraction, Fraction
         drawn.append((scale, shape))
         return np.zeros(size, dtype=np.int64)
 
-    with patch.object(shares, "sample_polya_differences", record):
+    with patch.object(shares, "sample_polya_differences", require_secret_source(record)):
         for _ in range(model.honest_sites):
             model.sample_noise_share(noise, 1, UNUSED)
     return drawn
@@ -430,7 +439,7 @@ def list_share_variances(model: Any, noise: Noise) -> list[float]:
         variances.append(float(variance))
         return np.zeros(size, dtype=np.int64)
 
-    with patch.object(discrete_gaussian, "sample", record):
+    with patch.object(discrete_gaussian, "sample", require_secret_source(record)):
         for _ in range(model.honest_sites):
             model.sample_noise_share(noise, 1, UNUSED)
     return variances

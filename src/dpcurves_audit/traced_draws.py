@@ -47,8 +47,8 @@ from dpcurves.privacy import PrivacyLoss
 Table = NDArray[np.int64]
 Release = Callable[[], Sequence[int]]
 """A release from one data set: a function without arguments that returns its values."""
-UNUSED = Randomness.from_seed(0)
-"""An argument of functions whose draws are replaced."""
+UNUSED = Randomness(Randomness.from_seed(0).random_bytes, is_seeded=False)
+"""An argument of functions whose draws are replaced. It passes for a source of real noise, and draws the same bits."""
 ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
 """Orders of the Renyi divergences that a zero-concentrated loss bounds."""
 PLANTED = 2**40
@@ -178,8 +178,33 @@ def list_partitions(places: int) -> Iterator[tuple[tuple[int, int], ...]]:
             yield (*earlier, (power, places))
 
 
+class SeededDraw(Exception):
+    """A mechanism drew from a seeded source although it was given another one: its noise is not secret."""
+
+
+def require_secret_source(sample: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a sampler that refuses seeded sources before it draws.
+
+    Args:
+        sample: Sampler whose arguments include the source.
+    """
+
+    def sample_from_secret_source(*arguments: Any, **options: Any) -> Any:
+        """Draw, if no argument is a seeded source.
+
+        Raises:
+            SeededDraw: the source is seeded.
+        """
+        for argument in (*arguments, *options.values()):
+            if isinstance(argument, Randomness) and argument.is_seeded:
+                raise SeededDraw("noise from a seeded source protects nobody; draw it from the argument of the run")
+        return sample(*arguments, **options)
+
+    return sample_from_secret_source
+
+
 class ReplacedDraws:
-    """Replacements of all samplers that mechanisms call, for one run.
+    """Replacements of all samplers that mechanisms call, for one run. They refuse seeded sources (`SeededDraw`).
 
     Attributes:
         path: The choices of this run.
@@ -252,7 +277,7 @@ class ReplacedDraws:
         ]
         with ExitStack() as stack:
             for owner, name, replacement in replacements:
-                stack.enter_context(patch.object(owner, name, replacement))
+                stack.enter_context(patch.object(owner, name, require_secret_source(replacement)))
             yield
 
 

@@ -50,6 +50,7 @@ from .traced_draws import (
     compare_releases,
     find_outcome_distribution,
     find_tails,
+    require_secret_source,
 )
 
 NamedLoss = tuple[str, PrivacyLoss, Callable[[], float]]
@@ -651,9 +652,9 @@ class UniverseDraws:
             return list(chosen[self.path.choose([1 / len(chosen)] * len(chosen))])
 
         with (
-            patch.object(discrete_laplace, "sample", self.sample_laplace),
-            patch.object(partition_selection, "sample_by_inversion", self.sample_by_inversion),
-            patch.object(partition_selection, "_sample_distinct", sample_distinct),
+            patch.object(discrete_laplace, "sample", require_secret_source(self.sample_laplace)),
+            patch.object(partition_selection, "sample_by_inversion", require_secret_source(self.sample_by_inversion)),
+            patch.object(partition_selection, "_sample_distinct", require_secret_source(sample_distinct)),
         ):
             yield
 

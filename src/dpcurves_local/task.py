@@ -430,7 +430,8 @@ class Task(Document):
             person: Name by which the aggregator knows the person, who is counted once; case, spaces and compatible
                 characters make no difference. None: a random pseudonym, which no other round knows.
             memo: File that stores the first report of this person, to send it again.
-            randomness: Source of the noise. None: the operating system.
+            randomness: Source of the noise. None: the operating system. Reports have no mark of seeded noise, so
+                a seeded source is for simulations alone: who knows the seed can subtract the noise.
 
         Raises:
             ValueError: `memo` is given without `person`.
@@ -452,7 +453,8 @@ class Task(Document):
             table: The records.
             column: Column of the value, if the table names it otherwise than the task.
             delimiter: Delimiter of a CSV file.
-            randomness: Source of the noise. None: the operating system.
+            randomness: Source of the noise. None: the operating system. Reports have no mark of seeded noise, so
+                a seeded source is for simulations alone: who knows the seed can subtract the noise.
 
         Raises:
             ValueError: a column is missing or of the wrong type; or `column` is given and the task asks about several.

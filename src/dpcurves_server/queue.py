@@ -308,8 +308,13 @@ class Queue:
     def return_leases(self, worker: str | None = None) -> None:
         """Put the questions that a stopped worker had leased back into the queue; of all workers if `worker` is
         None.
+
+        Nothing is written if there are none: a server whose disk is read-only starts, and shows its answers.
         """
         is_leased = QUESTIONS.c.worker.is_not(None) if worker is None else QUESTIONS.c.worker == worker
+        leased = select(QUESTIONS.c.id).where(is_leased)
+        if self._database.read_snapshot(lambda reader: reader.execute(leased).first()) is None:
+            return
         self._database.write(
             lambda connection: connection.execute(update(QUESTIONS).where(is_leased).values(worker=None)).rowcount
         )

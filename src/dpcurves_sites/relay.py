@@ -102,6 +102,7 @@ class OpenRound:
         quorum_times: Time at which each stage had enough messages, in seconds of the same clock.
         refusal: Reason why the round ended, in one line.
         request_id: The request id; a site left out of a sum stays out in later rounds of the request.
+        turn: Turn in which sites answer the round: earlier turns first, within a turn in the order of arrival.
     """
 
     name: str
@@ -109,11 +110,17 @@ class OpenRound:
     request_id: str
     analyst: int
     vector_length: int
+    turn: int
     messages: dict[int, dict[int, StoredMessage]] = field(default_factory=lambda: {stage: {} for stage in STAGES})
     closed_stages: dict[int, tuple[int, ...]] = field(default_factory=dict)
     stage_starts: dict[int, float] = field(default_factory=dict)
     quorum_times: dict[int, float] = field(default_factory=dict)
     refusal: str = ""
+
+    @property
+    def is_waiting(self) -> bool:
+        """True until the last stage is closed, or the round is refused."""
+        return not self.refusal and OPENED not in self.closed_stages
 
     @property
     def stored_bytes(self) -> int:
@@ -187,6 +194,7 @@ class MessageBoard:
         self.task = task
         self._patience = timeout
         self._rounds: dict[str, OpenRound] = {}
+        self._latest_turn = 0  # of a round that a site was sent
         self._consents: dict[int, bytes] = {}
         self._left_out: dict[str, tuple[str, frozenset[int]]] = {}
         self._changed = RLock()
@@ -271,9 +279,22 @@ class MessageBoard:
             of_one = [other.name for other in self._rounds.values() if other.analyst == analyst]
             if len(of_one) >= MOST_ROUNDS_OF_ONE:
                 self._drop_round(of_one[0])
-            self._rounds[name] = OpenRound(name, stored, request, analyst, vector_length)
+            self._rounds[name] = OpenRound(name, stored, request, analyst, vector_length, self._find_turn(analyst))
             self._drop_old_rounds(name)
             self.notify()
+
+    def _find_turn(self, analyst: int) -> int:
+        """Return the turn of a new round of an analyst: after all turns that a site was sent, and after the own ones
+        that wait.
+
+        So analysts take turns: one with many rounds keeps another waiting for two of them at most. No round comes
+        before one that a site has begun: sites that see different orders would wait for each other.
+
+        Args:
+            analyst: Number of the analyst in the task.
+        """
+        own_turns = [other.turn for other in self._rounds.values() if other.is_waiting and other.analyst == analyst]
+        return 1 + max([self._latest_turn, *own_turns])
 
     def _plan_for(self, analyst: int, signed_request: bytes) -> tuple[str, int]:
         """Return the request id of an analyst's round, and the number of integers in a site's vector, from the round's
@@ -332,7 +353,7 @@ class MessageBoard:
             self._drop_round(oldest)
 
     def find_waiting_round(self, site: int, signature: bytes) -> bytes:
-        """Return the first request that waits for this site, or nothing.
+        """Return the first request that waits for this site, in the order of turns, or nothing.
 
         The site repeats its consent to the task, since the board may have restarted.
 
@@ -346,15 +367,18 @@ class MessageBoard:
         if self._consents.get(site) != signature:
             self.add_consent(site, signature)
         with self._changed:
-            for open_round in self._rounds.values():
-                if (
-                    site not in self._find_excluded(open_round)
-                    and not open_round.refusal
-                    and site not in open_round.messages[OPENED]
-                    and OPENED not in open_round.closed_stages
-                ):
-                    return open_round.signed_request.read()
-        return b""
+            waiting = [
+                open_round
+                for open_round in self._rounds.values()
+                if open_round.is_waiting
+                and site not in open_round.messages[OPENED]
+                and site not in self._find_excluded(open_round)
+            ]
+            if not waiting:
+                return b""
+            first = min(waiting, key=lambda open_round: open_round.turn)
+            self._latest_turn = max(self._latest_turn, first.turn)
+            return first.signed_request.read()
 
     def limit_message(self, name: str, stage: int) -> int:
         """Return the largest size in bytes of a site's message in a stage of a round, from the public plan.

@@ -458,10 +458,10 @@ class Site:
         dataset: The name of its account.
         delimiter: The field separator of a CSV file.
         columns: Column names in the table by their names in questions, where they differ.
-        randomness: Source of noise shares and secrets.
+        randomness: Source of noise shares and secrets, not seeded: releases of sums have no mark of seeded noise.
 
     Raises:
-        ValueError: The key is not in the roster, or the account exists with other facts.
+        ValueError: The key is not in the roster, the account exists with other facts, or `randomness` is seeded.
     """
 
     def __init__(
@@ -497,6 +497,10 @@ class Site:
                 "key",
                 f"must be the key of site {signer.site} in the roster; use the key file that the site made when "
                 "it joined",
+            )
+        if randomness is not None and randomness.is_seeded:
+            raise InvalidArgument(
+                "randomness", "must not be seeded, because nobody who gets the sum would learn of it; leave it out"
             )
         self._terms = terms
         self._number = signer.site

@@ -275,9 +275,30 @@ def test_the_noise_of_one_server_alone_keeps_to_the_claim_and_half_of_it_does_no
     item = next(iter(list_exact_losses(targets, quick=True)))
     assert item.find_largest() == pytest.approx(1, abs=1e-5)
     monkeypatch.setattr(noise_key, "sample_noise", lambda noise, size, _: linear.sample_noise(
-        Noise(noise.family, noise.parameter / 2), size, Randomness.from_seed(1)
+        Noise(noise.family, noise.parameter / 2), size, Randomness.from_system()
     ))  # fmt: skip
     assert item.find_largest() == pytest.approx(2, abs=1e-5)
+
+
+@pytest.mark.parametrize(("name", "mechanism"), [
+    ("noise of a histogram of units: epsilon 1, add-remove", linear.LinearMechanism),
+    ("noise of a histogram of units: rho 0.5, add-remove", linear.LinearMechanism),
+    ("names of a universe: epsilon 1, add-remove", partition_selection.UniverseCategories),
+])  # fmt: skip
+def test_noise_from_a_seed_of_the_mechanism_loses_everything(
+    monkeypatch: pytest.MonkeyPatch, name: str, mechanism: Any
+) -> None:
+    """Its distribution is right, and everybody knows it; the mechanism is given another source."""
+    (item,) = select(name)
+    run = mechanism.run
+
+    def run_with_seed(self: Any, table: Any, plan: Any, randomness: Randomness, *memory: Any) -> Any:
+        """Run the mechanism with noise that anybody can subtract."""
+        assert not randomness.is_seeded
+        return run(self, table, plan, Randomness.from_seed(1), *memory)
+
+    monkeypatch.setattr(mechanism, "run", run_with_seed)
+    assert item.find_largest() == inf
 
 
 def test_blocks_of_a_tree_that_share_a_draw_lose_everything(monkeypatch: pytest.MonkeyPatch) -> None:

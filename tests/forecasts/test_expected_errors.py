@@ -9,7 +9,7 @@ import pytest
 
 import dpcurves as dp
 from dpcurves import display
-from dpcurves.forecasts import ExpectedError, rehearsals
+from dpcurves.forecasts import ExpectedError, expected_errors, rehearsals
 from dpcurves.forecasts.expected_errors import find_forecast_kind
 from dpcurves.forecasts.reference_distributions import PLACES, distribution_from_curve
 from dpcurves.forecasts.rehearsals import rehearse_answers
@@ -354,6 +354,29 @@ def test_on_many_cells_half_as_many_tables_are_opened_and_bands_found(
     assert found.rehearsals == 4
     assert len(opened) == len(PLACES) * tables
     assert widths.count(False) == widths.count(True) == len(PLACES) * tables
+
+
+def test_a_distribution_function_on_many_cells_is_rehearsed_on_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rehearsed grid has the ends and the kind of cells of the one that is asked; that one is what is planned."""
+    asked = list[Any]()
+    rehearse = expected_errors.rehearse_answers
+
+    def rehearse_and_note(question: Any, *setting: Any) -> Any:
+        asked.append(question)
+        return rehearse(question, *setting)
+
+    monkeypatch.setattr(expected_errors, "rehearse_answers", rehearse_and_note)
+    monkeypatch.setattr(expected_errors, "MOST_CURVE_CELLS", 100)
+    grid = dp.Grid.geometric(1, 16, cells=4000, outside=dp.Outside.APART)
+    found = dp.forecast(dp.CdfQuestion("x", grid), LOSS, dp.REPLACE_ONE, records=300, rehearsals=2)
+    assert 0 < found.low < found.high < 1
+    for question in asked:
+        assert (question.grid.cells, question.grid.outside) == (100, dp.Outside.APART)
+        np.testing.assert_allclose(question.grid.edges, np.geomspace(1, 16, 101), rtol=1e-9)
+    few, values = dp.Grid(0, 1, cells=100), dp.Grid.from_edges(range(200))
+    for kept in (dp.CdfQuestion("x", few), dp.HistogramQuestion("x", grid), dp.CountQuestion()):
+        assert expected_errors._merge_cells(kept) is kept
+    assert expected_errors._merge_cells(dp.CdfQuestion("x", values)).grid.edges[-1] == 199
 
 
 def test_the_half_width_is_that_of_the_band_that_is_drawn() -> None:

@@ -49,6 +49,20 @@ def test_intervals_by_tails_are_those_of_the_simulation(
         assert abs(width - np.mean(widths)) <= 0.05 * np.mean(widths) + 0.5
 
 
+def test_the_total_of_a_histogram_is_estimated_once_for_all_its_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is computed from all cells at each access: once for each group of counts took most of a forecast's time."""
+    histogram = release_histogram(LOSSES[0], dp.ADD_REMOVE, dp.Outside.CLIPPED)
+    total, accesses = dp.Histogram.total, list[float]()
+
+    def estimate(self: dp.Histogram) -> float:
+        accesses.append(cast(property, total).__get__(self))
+        return accesses[-1]
+
+    monkeypatch.setattr(dp.Histogram, "total", property(estimate))
+    many_cells.find_intervals(histogram, 0.95, True, SMALL)
+    assert len(accesses) == 1
+
+
 @pytest.mark.parametrize(
     "noise",
     [Noise(Family.LAPLACE, Fraction(3)), Noise(Family.GAUSSIAN, Fraction(2, 5)), Noise(Family.GAUSSIAN, Fraction(300))],

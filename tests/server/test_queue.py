@@ -20,10 +20,11 @@ from sqlalchemy import update
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.curves.question_json import question_from_json
-from dpcurves.ledger import AllowanceRule, Member
+from dpcurves.ledger import AllowanceRule, Member, chain
+from dpcurves.ledger.chain import Database
 from dpcurves.privacy import Neighbours, PrivacyLoss
 from dpcurves.session import Session
-from dpcurves_parties.serving.messages import ProtocolError
+from dpcurves_parties.serving.messages import ProtocolError, ServerFault
 from dpcurves_server import MACHINE, Services, releases
 from dpcurves_server import renderer as awaiting
 from dpcurves_server.questions import State
@@ -225,6 +226,39 @@ def test_records_that_went_away_after_the_charge_are_waited_for(scene: Scene, mo
     Queue(scene.gate.archive).publish_states()
     assert state_of(scene, asked.id) is State.ANSWERED
     assert scene.gate.archive.ledger.balance("flights").spent.digits == "0.25"
+
+
+def test_a_server_whose_disk_is_read_only_starts_without_writing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was answered before is shown: at the start nothing is written unless a worker had leased a question."""
+    writes = []
+
+    def refuse(self: Any, work: Any) -> Any:
+        writes.append(work)
+        raise InvalidArgument("ledger", f"{self.label}: no permission to write; let this user write the file")
+
+    ann = scene.ann
+    asked = scene.gate.questions.ask(ann, "delays", HISTOGRAM, LOSS)
+    assert Worker(scene.url, "one").work_once()
+    Queue(scene.gate.archive).publish_states()
+    monkeypatch.setattr(Database, "run_write", refuse)
+    services = Services(scene.url)
+    Queue(services.archive).return_leases()
+    assert writes == []
+    assert services.releases.get(ann, asked.id).json
+    assert services.questions.ask(ann, "delays", HISTOGRAM, LOSS).id == asked.id
+    with pytest.raises(ProtocolError, match=r"^store: no permission to write$"):
+        services.questions.ask(ann, "delays", HISTOGRAM, PrivacyLoss.pure("0.5"))
+
+
+@pytest.mark.parametrize("rule", [*chain._TROUBLES.values(), "an older copy was put back: it has 2 entries, and had 3. "
+                                  "If it was put back on purpose: dpcurves ledger restore"])  # fmt: skip
+def test_a_client_is_told_the_cause_of_a_fault_of_the_store_not_its_place(rule: str) -> None:
+    label = "'/home/secret: place/server.db'"
+    told = str(ServerFault.from_database_error("server 1", InvalidArgument("ledger", f"{label}: {rule}"), label))
+    cause = told.removeprefix("store: server 1: ")
+    assert rule.startswith(cause)
+    assert len(cause) > 16
+    assert "secret" not in cause
 
 
 def test_where_the_records_lie_is_told_to_nobody(scene: Scene) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +22,7 @@ from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites import relay
 from dpcurves_sites.relay import LARGEST_WITHOUT_VECTOR, MOST_POLLS, MessageBoard, create_app
 from dpcurves_sites.round_request import RoundRequest
-from dpcurves_sites.secure_sum import KEYS, MASKED
+from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED
 from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
 from dpcurves_sites.trust import SecureSum
 
@@ -104,6 +105,32 @@ def test_polls_wait_without_a_thread_and_a_ticket_has_a_few(board: Board, monkey
         assert threading.active_count() <= threads + 8  # those of the event loop, not one for each of 124 polls
 
     asyncio.run(ask())
+
+
+def test_an_analyst_with_many_rounds_keeps_another_waiting_for_two_of_them(board: Board) -> None:
+    """All sites see the same order, also if nobody collects sums: no round comes before one that a site has begun."""
+    flood = [board.request(number) for number in range(20)]
+    messages = board.board
+    for request in flood[:19]:
+        messages.start_round(0, request)
+
+    def answer_first() -> bytes:
+        """Return the round that all sites answer next; the analyst never collects its sum."""
+        begun = [messages.find_waiting_round(site, bytes(64)) for site in range(3)]
+        assert len(set(begun)) == 1
+        for site in range(3):
+            messages.post_message(hashlib.sha256(begun[0]).hexdigest(), OPENED, site, bytes(64))
+        return begun[0]
+
+    honest = [board.request(number, 2) for number in range(2)]
+    assert [answer_first() for _ in range(3)] == flood[:3]
+    assert messages.find_waiting_round(0, bytes(64)) == flood[3]
+    for request in honest:
+        messages.start_round(1, request)
+    messages.start_round(0, flood[19])
+    order = [flood[3], flood[4], honest[0], flood[5], honest[1], *flood[6:]]
+    assert [answer_first() for _ in order] == order
+    assert messages.find_waiting_round(0, bytes(64)) == b""
 
 
 def test_200_polls_whose_clients_go_leave_their_ticket_its_polls_and_an_honest_ask_its_answer(

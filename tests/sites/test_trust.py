@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import exp, log
 from pathlib import Path
@@ -71,6 +71,15 @@ def made(
     opened = [Ledger.open(ledgers.format(site)) for site in range(model.sites)]
     sites = [Site(terms, Signer(n, key), held[n], opened[n], "flights") for n, key in enumerate(keys)]
     return Made(terms, sites, opened, held)
+
+
+def test_a_site_takes_no_seeded_noise_because_its_sums_have_no_mark_of_it() -> None:
+    of = made(SecureSum(3, 1))
+    keys = [Ed25519PrivateKey.generate() for _ in range(3)]
+    roster = of.terms.model.build_roster(b"t" * 32, [key.public_key().public_bytes_raw() for key in keys])
+    terms = replace(of.terms, roster=roster)
+    with pytest.raises(InvalidArgument, match="randomness: must not be seeded"):
+        Site(terms, Signer(0, keys[0]), {}, of.ledgers[0], "more", randomness=Randomness.from_seed(1))
 
 
 @pytest.fixture

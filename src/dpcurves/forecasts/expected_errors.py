@@ -357,6 +357,10 @@ WIDTH_REHEARSALS = 16
 """Rehearsals, of all, whose intervals are computed to forecast a width: few, because widths vary little."""
 MANY_CELLS = 1024
 """Cells above which there are fewer rehearsals by default: one on 10,000 cells takes .1 to .3 CPU seconds."""
+MOST_CURVE_CELLS = 8192
+"""Cells on which distribution functions are rehearsed at most: cells are refined only where records are, so that finer
+grids have about the same error. Three kinds of 10,000 records at epsilon 1 on 50,000 cells: errors differ by less than
+their standard error, half widths by at most 6 %, and on 2,048 cells by up to 41 % of a narrow peak."""
 UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
@@ -423,6 +427,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             half_width=rehearsals.histogram_half_width,
             interval_label="each cell, simultaneously",
             uninformative_width=_quarter_of_records,
+            width_rehearsals=2,  # with so many cells, errors and widths vary by less than 2 % between answers
             trace_curve=rehearsals.trace_histogram,
             axis_labels=(VALUE, "records in a cell"),
             is_joined=False,
@@ -870,7 +875,8 @@ def forecast(
         share_of_rows: Share of the records that pass the question's filter: a guess of yours. Needed with a filter,
             unless `like` has public records, on which the filter is evaluated.
         rehearsals: Number of simulations per distribution; at least 2. None: 16 to 200, more if they vary more, and
-            down to 4 on more than 1,024 cells; with `like`, as many as for all simulated distributions together.
+            down to 4 on more than 1,024 cells (2 of a histogram); with `like`, as many as for all simulated
+            distributions together.
         generator: Random numbers for records and noise.
         progress: Function that is called with the number of finished answers and of all answers.
 
@@ -903,6 +909,7 @@ def forecast(
     size_passes = records is None and not isinstance(like, Mapping)
     rows = count_rows(size, share, size_passes=size_passes, most=MOST_SIMULATED_RECORDS)
     has_many_cells = count_cells(question) > MANY_CELLS
+    question = _merge_cells(question)
     # On many cells, opening a table and finding a band take most of the time: two tables of each distribution, and half
     # as many intervals. The half width of one answer varies by up to a tenth.
     most_tables = 2 if has_many_cells else MOST_TABLES
@@ -982,6 +989,22 @@ def count_cells(question: curves.Question[Any]) -> int:
     """
     grids = [getattr(question, name, None) for name in ("grid", "x_grid", "y_grid")]
     return prod(grid.cells for grid in grids if isinstance(grid, Grid))
+
+
+def _merge_cells(question: Any) -> Any:
+    """Return a question about a distribution function on at most `MOST_CURVE_CELLS` cells: a finer grid is merged to
+    cells of equal numbers. Other questions, and grids of declared values, are returned unchanged.
+
+    Args:
+        question: Any question.
+    """
+    grid = getattr(question, "grid", None)
+    if not (isinstance(question, curves.CdfQuestion) and isinstance(grid, Grid)):
+        return question
+    if grid.cells <= MOST_CURVE_CELLS or grid.values is not None:
+        return question
+    edges = np.linspace(0, grid.cells, MOST_CURVE_CELLS + 1).round().astype(np.int64)
+    return replace(question, grid=grid.merge_cells(edges.tolist()))
 
 
 def _name_second_classes(question: Any) -> Any:

@@ -90,12 +90,13 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
     records = whole_ends(counts, np.full(cells, errors * deviation), most)
     if not population:
         return records
+    total = histogram.total  # an estimate from all cells, computed at each access
     likely = np.maximum(counts, 0.0)
-    size = max(histogram.total, float(np.maximum(counts, 0.0).sum()))
+    size = max(total, float(likely.sum()))
     groups = _group_counts(likely, tuning)
     spread = noise.variance + BAND_TUNING.sampling_guard
     distributions = [(_sampling_distribution(count, size, tuning), number) for count, number in groups]
-    widths = [sqrt(spread + count * max(1 - count / max(histogram.total, 1.0), 0.0)) for count, _ in groups]
+    widths = [sqrt(spread + count * max(1 - count / max(total, 1.0), 0.0)) for count, _ in groups]
 
     def log_probability(c: float) -> float:
         """Return the logarithm of the probability that no error exceeds `c` times its standard deviation."""
@@ -105,7 +106,7 @@ def find_intervals(histogram: curves.Histogram, level: float, population: bool, 
         )
 
     squared = find_critical_value(log_probability, safe_level, tuning) ** 2
-    ends = wilson_ends(counts, np.full(cells, spread), squared, max(histogram.total, 1.0))
+    ends = wilson_ends(counts, np.full(cells, spread), squared, max(total, 1.0))
     return join_intervals(records, clip_to_possible(np.stack(ends, axis=1), most))
 
 

@@ -87,7 +87,7 @@ class Transactions:
         except InvalidArgument as error:
             if error.argument != "ledger":
                 raise
-            raise ServerFault.from_database_error(self._who, error) from None
+            raise ServerFault.from_database_error(self._who, error, self.database.label) from None
 
 
 class ServerDatabase(Transactions):

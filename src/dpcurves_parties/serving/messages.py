@@ -15,6 +15,7 @@ Anyone may have written a message. So parsers refuse invalid ones, and their err
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -91,14 +92,20 @@ class ServerFault(ProtocolError):
         self.where = where
 
     @classmethod
-    def from_database_error(cls, who: str, error: InvalidArgument) -> ServerFault:
-        """Return the error for clients of a server whose database failed.
+    def from_database_error(cls, who: str, error: InvalidArgument, label: str) -> ServerFault:
+        """Return the error for clients of a server whose database failed: the cause, without the place and without what
+        the operator has to do.
 
         Args:
             who: Name of the server; empty for none.
             error: The database's error, which goes to the log.
+            label: Name of the database in this error.
+
+        >>> rule = "'/srv/budget.db': the disk is full and nothing was written; make room and retry"
+        >>> str(ServerFault.from_database_error("", InvalidArgument("ledger", rule), "'/srv/budget.db'"))
+        'store: the disk is full and nothing was written'
         """
-        cause, _, _ = error.rule.rpartition(": ")[2].partition(";")
+        cause = re.split(r"[;:]", error.rule.removeprefix(f"{label}: "), maxsplit=1)[0]
         return cls("store", f"{who}: {cause}" if who else cause, error.rule)
 
 

@@ -1006,7 +1006,8 @@ class SharedTaskService(ABC, Generic[Of]):
             )  # fmt: skip
         except ValueError as error:
             if isinstance(error, InvalidArgument) and error.argument == "ledger":
-                raise ServerFault.from_database_error(f"server {self.party}", error) from None
+                label = self.ledger.database.label
+                raise ServerFault.from_database_error(f"server {self.party}", error, label) from None
             rule = (
                 "the charge of these reports with this noise is refused, and nothing is answered; ask "
                 "the server's operator"
