@@ -1,4 +1,4 @@
-from .principals import MACHINE, Principal, Right, Role, Subject, may
+from .principals import MACHINE, Principal, Right, Role, Subject, has_right
 from .remote import Remote
 from .services import Services
 
@@ -10,5 +10,5 @@ __all__ = [
     "Role",
     "Services",
     "Subject",
-    "may",
+    "has_right",
 ]  # fmt: skip

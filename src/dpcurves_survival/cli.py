@@ -519,8 +519,12 @@ class SurvivalModelView(ResultView):
 class GroupedSurvivalModelView(SurvivalModelView):
     """View of a survival model in several categories: statistics and groups of scores of each."""
 
-    def tables(self, models: ByCategory[SurvivalModel]) -> list[ViewTable]:
-        """Return the table of each category below its statistics, with the category in its headline."""
+    def tables(self, models: Any) -> list[ViewTable]:
+        """Return the table of each category below its statistics, with the category in its headline.
+
+        Args:
+            models: The released results by category, a `ByCategory` of `SurvivalModel`.
+        """
         tables = []
         for name, model in models.items():
             (table,) = SurvivalModelView.tables(self, model)

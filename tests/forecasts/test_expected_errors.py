@@ -359,7 +359,7 @@ def test_on_many_cells_half_as_many_tables_are_opened_and_bands_found(
 def test_a_distribution_function_on_many_cells_is_rehearsed_on_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rehearsed grid has the ends and the kind of cells of the one that is asked; that one is what is planned."""
     asked = list[Any]()
-    rehearse = expected_errors.rehearse_answers
+    rehearse = rehearse_answers
 
     def rehearse_and_note(question: Any, *setting: Any) -> Any:
         asked.append(question)

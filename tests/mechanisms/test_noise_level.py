@@ -9,7 +9,7 @@ from exact_loss import worst_loss
 from tiny_tables import ADJACENCIES, counts, data_sets, neighbours, squares, sums
 
 from dpcurves.conversation import UnsupportedQuery
-from dpcurves.distributions import Family, Noise
+from dpcurves.distributions import Family, IntervalSums, Noise
 from dpcurves.mechanisms.linear import calibrate_noise, plan_sums
 from dpcurves.mechanisms.tree_strategy import TreeShape, find_best_shape
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
@@ -44,7 +44,8 @@ def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: A
     query = counts(rows, cells)
     for shape in SHAPES[cells]:
         pure, concentrated = (
-            plan_sums("tree", query, shape, loss, adjacency).distribution for loss in (PURE, CONCENTRATED)
+            plan_sums("tree", query, shape, loss, adjacency).distribution.require_type(IntervalSums)
+            for loss in (PURE, CONCENTRATED)
         )
         assert worst_loss(query, pure, adjacency) == PURE.epsilon
         assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
@@ -55,7 +56,10 @@ def test_counts_lose_exactly_what_is_claimed(cells: int, rows: int, adjacency: A
 def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adjacency: Adjacency) -> None:
     """A record that adds -half may be replaced by one that adds +half to the same cell."""
     query = sums(1, cells, half)
-    pure, concentrated = (plan_sums("tree", query, FLAT, loss, adjacency).distribution for loss in (PURE, CONCENTRATED))
+    pure, concentrated = (
+        plan_sums("tree", query, FLAT, loss, adjacency).distribution.require_type(IntervalSums)
+        for loss in (PURE, CONCENTRATED)
+    )
     assert worst_loss(query, pure, adjacency) == PURE.epsilon
     assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
 
@@ -65,7 +69,10 @@ def test_sums_with_signs_lose_exactly_what_is_claimed(cells: int, half: int, adj
 def test_sums_of_squares_lose_exactly_what_is_claimed(rows: int, half: int, adjacency: Adjacency) -> None:
     """A record in the middle may be replaced by one at an end: the one adds as much below zero as the other above."""
     query = squares(rows, 1, half)
-    pure, concentrated = (plan_sums("tree", query, FLAT, loss, adjacency).distribution for loss in (PURE, CONCENTRATED))
+    pure, concentrated = (
+        plan_sums("tree", query, FLAT, loss, adjacency).distribution.require_type(IntervalSums)
+        for loss in (PURE, CONCENTRATED)
+    )
     assert worst_loss(query, pure, adjacency) == PURE.epsilon
     assert worst_loss(query, concentrated, adjacency) == CONCENTRATED.rho
 
@@ -76,7 +83,9 @@ def test_missing_records_add_nothing_to_sums_and_are_not_counted_there() -> None
 
 def test_a_level_has_the_noise_of_its_share_and_the_missing_cell_that_of_all() -> None:
     shape = TreeShape((2, 1), (Fraction(1, 4), Fraction(3, 4)))
-    distribution = plan_sums("tree", counts(2, 4), shape, PURE, ReplaceOne(EACH_RECORD, 9)).distribution
+    distribution = plan_sums("tree", counts(2, 4), shape, PURE, ReplaceOne(EACH_RECORD, 9)).distribution.require_type(
+        IntervalSums
+    )
     assert [level.noise.parameter for level in distribution.levels] == [Fraction(80, 7), Fraction(80, 21)]
     assert distribution.missing == Noise(Family.LAPLACE, Fraction(20, 7))
 

@@ -123,6 +123,7 @@ OPEN_DATABASE = sqlite.FileStorage.open_database
 def let_head_errors_through(self: Ledger) -> Any:
     """Accept an older copy as before simulations found it."""
     heads = self._head_copy
+    assert heads is not None
 
     def overwrite(book: Any) -> None:
         """Replace the head, and let an error of the system through."""
