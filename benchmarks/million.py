@@ -51,7 +51,7 @@ from dpcurves.curves import CdfQuestion
 from dpcurves.ledger import Ledger
 from dpcurves.noise.randomness import Randomness
 from dpcurves_parties.serving.channel import Channel, make_pinned_context
-from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
+from dpcurves_parties.serving.identity import CERTIFICATE_FILE, TLS_KEY_FILE, Identity
 from dpcurves_parties.serving.server import make_server_context
 from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
 from dpcurves_parties.serving.two_servers.owner import Contribution, close_task
@@ -119,7 +119,7 @@ def floor(owners: int) -> Table:
 
     with tempfile.TemporaryDirectory() as name:
         identity = Identity.create(Path(name) / "a0", "https://127.0.0.1:8701")
-        at_server = make_server_context(identity.folder / CERTIFICATE, identity.folder / PROOF, ())
+        at_server = make_server_context(identity.folder / CERTIFICATE_FILE, identity.folder / TLS_KEY_FILE, ())
     at_owner, key = make_pinned_context(identity.public.certificate), identity.hpke_key.public_key()
     for context in (at_owner, at_server):
         context.sslsocket_class = SSLSocket

@@ -42,7 +42,7 @@ from dpcurves_parties.crypto.two_party import (
 )
 from dpcurves_parties.pairs import Connection, run_protocol
 from dpcurves_parties.pairs.noise_circuits import BinaryResponse
-from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
+from dpcurves_parties.serving.identity import CERTIFICATE_FILE, TLS_KEY_FILE, Identity
 
 HOST = "127.0.0.1"
 BITS = 32
@@ -91,7 +91,7 @@ class Work:
     def context(self, party: int) -> ssl.SSLContext:
         made = ssl.SSLContext((ssl.PROTOCOL_TLS_SERVER, ssl.PROTOCOL_TLS_CLIENT)[party])
         own, other = Identity.load(Path(self.folder, str(party))), Identity.load(Path(self.folder, str(1 - party)))
-        made.load_cert_chain(own.folder / CERTIFICATE, own.folder / PROOF)
+        made.load_cert_chain(own.folder / CERTIFICATE_FILE, own.folder / TLS_KEY_FILE)
         made.load_verify_locations(cadata=other.public.certificate)
         made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         made.verify_mode = ssl.CERT_REQUIRED

@@ -31,7 +31,7 @@ LOSSES = {
     ("epsilon", 0.1): dp.PrivacyLoss.pure("0.1"), ("epsilon", 1.0): dp.PrivacyLoss.pure(1),
     ("rho", 0.005): dp.PrivacyLoss.zcdp("0.005"), ("rho", 0.5): dp.PrivacyLoss.zcdp("0.5"),
 }  # fmt: skip
-TABLE = Path(joint_price.__file__).with_name(joint_price.STORED)
+TABLE = Path(joint_price.__file__).with_name(joint_price.JOINT_PRICE_FILE)
 COLUMNS = "records", "loss", "area: joint", "own", "ratio", "groups: joint", "own", "ratio"
 
 

@@ -32,7 +32,7 @@ from federated import Federated
 import dpcurves as dp
 from dpcurves.data import Axis, Grid
 from dpcurves.distributions import Noise, NoisySums
-from dpcurves.mechanisms.auto import LINEAR
+from dpcurves.mechanisms.auto import LINEAR_CHOICE
 from dpcurves.noise import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves.queries import CountQuery, CountUse
@@ -123,7 +123,7 @@ def noise(model: SecureSum, loss: PrivacyLoss) -> None:
     """Print the standard deviation of the noise of all shares, measured over many sums, against the plan."""
     adjacency = AddRemove(EACH_RECORD)
     query = CountQuery((Axis("x", Grid(0, 1, cells=1024)),), CountUse.CELLS)
-    plan, curator = model.plan_query(query, loss, adjacency), LINEAR.plan(query, loss, adjacency)
+    plan, curator = model.plan_query(query, loss, adjacency), LINEAR_CHOICE.plan(query, loss, adjacency)
     drawn: Noise = plan.distribution.require_type(NoisySums).noises[0][0]  # type: ignore[type-abstract]
     source = Randomness.from_system()
     start = process_time()

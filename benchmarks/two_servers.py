@@ -36,7 +36,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, Need, Needs, Setting, SingleQueryWorkload
+from dpcurves.conversation import WHOLE_BUDGET, Need, Needs, Setting, SingleQueryWorkload
 from dpcurves.curves import CdfQuestion, QuantilesQuestion
 from dpcurves.data import Axis
 from dpcurves.distributions import IntervalSums, PathSums
@@ -513,7 +513,7 @@ class Quartiles:
         return GRID.edge(np.array(high)).tolist()
 
     def _counted(self, at: list[int]) -> Need:
-        return Need(SingleQueryWorkload(replace(self.paid_as, prefix_lengths=tuple(at))), budget_fraction=ALL)
+        return Need(SingleQueryWorkload(replace(self.paid_as, prefix_lengths=tuple(at))), budget_fraction=WHOLE_BUDGET)
 
 
 def errors(table: Table, bars: Progress) -> None:
@@ -526,7 +526,7 @@ def errors(table: Table, bars: Progress) -> None:
     query = replace(Quartiles().paid_as, prefix_lengths=at)
     plan = FunctionShares().plan_query(query, ONE, dp.REPLACE_ONE.to_adjacency(EACH_RECORD, 500))
     allotment, exact = (
-        QuestionBudget.for_planning(ONE).pay("tree", ALL),
+        QuestionBudget.for_planning(ONE).pay("tree", WHOLE_BUDGET),
         np.array([(places < each).sum() for each in at]),
     )
     squares = []

@@ -43,7 +43,7 @@ from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.task_document import Role, Ticket
 from dpcurves_sites.remote import RemoteFederation, fetch_status
 from dpcurves_sites.secure_sum import MASKED
-from dpcurves_sites.site import VECTORS
+from dpcurves_sites.site import SUM_VECTOR_TABLE
 from dpcurves_sites.task import FederationTask, Member, create_federation_task, read_key
 from dpcurves_sites.trust import SecureSum
 
@@ -402,7 +402,9 @@ def search(console: Console, sites: Sites, question: Any, epsilon: str) -> None:
 
 def sent_by(sites: Sites, number: int) -> list[NDArray[np.uint64]]:
     """Return a site's own counts with its noise share, before masking; they are in its own store only."""
-    rows = sites.ledger(number).database.run_read(lambda connection: connection.execute(select(VECTORS.c.vector)).all())
+    rows = sites.ledger(number).database.run_read(
+        lambda connection: connection.execute(select(SUM_VECTOR_TABLE.c.vector)).all()
+    )
     return [np.frombuffer(row.vector, dtype="<u8") for row in rows]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, CellWorkload, Needs, Release, Setting, SingleQueryWorkload, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, CellWorkload, Needs, Release, Setting, SingleQueryWorkload, ask_workload
 from dpcurves.curves import SupportsChargedQuery
 from dpcurves.data import Axis
 from dpcurves.distributions import ThresholdSums
@@ -223,8 +223,8 @@ class Twice:
 
     def steps(self, setting: Setting) -> Needs[tuple[Release, Release]]:
         cells = CellWorkload((Axis("x", dp.Grid(-8, 8, cells=4)),))
-        one = yield from ask_workload(cells, budget_fraction=ALL)
-        other = yield from ask_workload(cells, budget_fraction=ALL)
+        one = yield from ask_workload(cells, budget_fraction=WHOLE_BUDGET)
+        other = yield from ask_workload(cells, budget_fraction=WHOLE_BUDGET)
         return one.releases[0], other.releases[0]
 
 
@@ -243,7 +243,7 @@ class Liar:
 
     def steps(self, setting: Setting) -> Needs[Release]:
         query = PrefixQuery((Axis("x", dp.Grid(0, 1, cells=8)),), (3,))
-        return (yield from ask_workload(SingleQueryWorkload(query), budget_fraction=ALL))
+        return (yield from ask_workload(SingleQueryWorkload(query), budget_fraction=WHOLE_BUDGET))
 
 
 def test_a_request_that_stands_for_one_grid_pays_for_no_other() -> None:

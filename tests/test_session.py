@@ -17,7 +17,16 @@ import numpy as np
 import pytest
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, CellWorkload, Need, Needs, Release, Setting, SingleQueryWorkload, ask_workload
+from dpcurves.conversation import (
+    WHOLE_BUDGET,
+    CellWorkload,
+    Need,
+    Needs,
+    Release,
+    Setting,
+    SingleQueryWorkload,
+    ask_workload,
+)
 from dpcurves.curves import HosmerLemeshowQuestion
 from dpcurves.data import Axis
 from dpcurves.ledger import Ledger, sqlite
@@ -114,7 +123,7 @@ class ManyLooks:
 
     def steps(self, setting: Setting) -> Needs[None]:
         for look in range(9):
-            yield Need(SingleQueryWorkload(FreeLooks((Axis("x", GRID),), CountUse.CELLS, None, look)), ALL)
+            yield Need(SingleQueryWorkload(FreeLooks((Axis("x", GRID),), CountUse.CELLS, None, look)), WHOLE_BUDGET)
 
 
 def test_a_query_that_is_not_ours_is_refused_before_anything_is_charged() -> None:
@@ -281,8 +290,8 @@ def test_a_sum_of_small_losses_is_charged_as_the_one_release_that_it_pays_for() 
 def test_the_same_step_asked_twice_in_one_conversation_is_answered_once() -> None:
     class Twice:
         def steps(self, setting: Setting) -> Needs[tuple[Release, Release]]:
-            first = yield from ask_workload(CellWorkload((Axis("x", GRID),)), ALL)
-            second = yield from ask_workload(CellWorkload((Axis("x", GRID),)), ALL)
+            first = yield from ask_workload(CellWorkload((Axis("x", GRID),)), WHOLE_BUDGET)
+            second = yield from ask_workload(CellWorkload((Axis("x", GRID),)), WHOLE_BUDGET)
             return first.releases[0], second.releases[0]
 
     first, second = session({"x": X}).ask(Twice(), ONE)

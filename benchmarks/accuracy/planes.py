@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcurves.conversation import ALL, Release, Setting
+from dpcurves.conversation import WHOLE_BUDGET, Release, Setting
 from dpcurves.data import Axis, Grid
 from dpcurves.histograms import (
     AdaptiveGridEstimator,
@@ -62,7 +62,7 @@ def lines(run: Run, step: Callable[[str], None]) -> Iterator[Line]:
 def estimated(estimator: TableEstimator, counts: Counts, loss: PrivacyLoss, who: Adjacency, seed: int) -> FloatArray:
     """The estimate that a curator would get, without ledger and records."""
     axes = tuple(Axis(f"x{number}", Grid(0, 1, cells=cells)) for number, cells in enumerate(counts.shape))
-    steps, randomness = estimator.estimate_table(axes, Setting(loss, who), ALL), Randomness.from_seed(seed)
+    steps, randomness = estimator.estimate_table(axes, Setting(loss, who), WHOLE_BUDGET), Randomness.from_seed(seed)
     step = next(steps)
     while True:
         plan = AUTO.plan(step.query, loss * step.budget_fraction, who)

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from baselines import KAry
 
-from dpcurves.conversation import ALL, Release, Setting
+from dpcurves.conversation import WHOLE_BUDGET, Release, Setting
 from dpcurves.curves import CDF, AdaptivePartition, CdfQuestion, QuantilePartition
 from dpcurves.data import Axis
 from dpcurves.histograms import DawaEstimator
@@ -96,7 +96,7 @@ def dawa(ask: Ask) -> FloatArray:
     """The sound partition of intervals of like counts, then their counts."""
     setting = Setting(ask.loss, ask.adjacency)
     axes = (Axis(COLUMN, ask.sample.grid),)
-    steps = DawaEstimator().estimate_table(axes, setting, ALL)
+    steps = DawaEstimator().estimate_table(axes, setting, WHOLE_BUDGET)
     randomness = Randomness.from_seed(ask.seed)
     step = next(steps)
     while True:

@@ -14,7 +14,12 @@ from sizes import Size
 from dpcurves.distributions import Family, Noise
 from dpcurves.mechanisms.thresholds import path_sensitivity
 from dpcurves_streams.distributions import GroupedCounts
-from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE, STATE_COLUMNS, build_fenwick_trees, decide_groups
+from dpcurves_streams.mechanisms.pegasus import (
+    LATTICE_UNITS_PER_TUPLE,
+    STATE_COLUMNS,
+    build_fenwick_trees,
+    decide_groups,
+)
 from dpcurves_streams.readings import GroupEstimator, Smoother
 from dpcurves_streams.readings.groups import smooth_in_groups
 
@@ -83,7 +88,7 @@ def _example_7() -> float:
     """How many of the five time steps are in the groups of the example."""
     nothing = np.zeros((5, 1), np.int64)
     values, kept = np.array([[5], [5], [6], [9], [10]]), np.zeros((1, STATE_COLUMNS), np.int64)
-    thresholds = nothing + int(THRESHOLD * PARTS_OF_TUPLE)
+    thresholds = nothing + int(THRESHOLD * LATTICE_UNITS_PER_TUPLE)
     found = decide_groups(values, thresholds, nothing, kept, build_fenwick_trees(nothing[:1], 64))
     return float((found[:, 0] == [0, 1, 1, 0, 0]).sum())
 

@@ -9,7 +9,7 @@ import numpy as np
 from baselines import NoisyBuckets, UniformEstimator
 from numpy.typing import NDArray
 
-from dpcurves.conversation import ALL, Evidence, Plan, Release, Setting, Step
+from dpcurves.conversation import WHOLE_BUDGET, Evidence, Plan, Release, Setting, Step
 from dpcurves.data import Axis, Grid
 from dpcurves.distributions import NoisySums
 from dpcurves.estimation import estimate_unbiased, shrink_estimate
@@ -75,7 +75,7 @@ def estimated(estimator: TableEstimator, mechanism: Mechanism = AUTO) -> Estimat
     """By a histogram algorithm of several turns."""
 
     def steps(axes: tuple[Axis, ...], setting: Setting) -> Generator[Step, Release, EstimatedTable]:
-        return estimator.estimate_table(axes, setting, ALL)
+        return estimator.estimate_table(axes, setting, WHOLE_BUDGET)
 
     def estimate(row: Counts, epsilon: float, seed: int, adjacency: Adjacency) -> Floats:
         return asked(row, epsilon, seed, adjacency, steps=steps, mechanism=mechanism)

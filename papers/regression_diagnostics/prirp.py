@@ -14,7 +14,7 @@ import numpy as np
 from as_printed import estimate_not_private
 from plane import COVERAGE, PREDICTED, RESIDUAL, Density, Edges, Floats, Records, conversed, replaced
 
-from dpcurves.conversation import ALL
+from dpcurves.conversation import WHOLE_BUDGET
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.histograms import DawaEstimator, TableEstimator
 from dpcurves.mechanisms import AUTO, Mechanism
@@ -54,7 +54,7 @@ def estimated(
     axes = _axis(PREDICTED, edges[0]), _axis(RESIDUAL, edges[1])
     found = conversed(
         records,
-        lambda setting: estimator.estimate_table(axes, setting, ALL),
+        lambda setting: estimator.estimate_table(axes, setting, WHOLE_BUDGET),
         left,
         seed,
         adjacency,

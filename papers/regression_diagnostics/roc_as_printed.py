@@ -15,7 +15,7 @@ from as_printed import IN_LINE, partition_not_private
 from histograms import Counts, Floats, asked
 from numpy.typing import NDArray
 
-from dpcurves.conversation import ALL, Setting
+from dpcurves.conversation import WHOLE_BUDGET, Setting
 from dpcurves.data import Axis
 from dpcurves.histograms.table_estimator import Conversation, Extent, count_regions
 from dpcurves.mechanisms.smooth_sensitivity import calibrate_cauchy, find_median
@@ -71,6 +71,6 @@ def dawa_not_private(row: Counts, epsilon: float, seed: int, adjacency: Adjacenc
     number = np.cumsum(label)
 
     def steps(axes: tuple[Axis, ...], setting: Setting) -> Conversation:
-        return count_regions(axes, Extent.from_axes(axes), [number], CountUse.PREFIXES, ALL)
+        return count_regions(axes, Extent.from_axes(axes), [number], CountUse.PREFIXES, WHOLE_BUDGET)
 
     return asked(row, rest, seed, adjacency, steps=steps)

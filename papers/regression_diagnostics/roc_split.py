@@ -15,7 +15,7 @@ from reproduction.measured import Findings, Measured
 from roc_as_printed import medians_not_private
 from roc_sizes import RocSize
 
-from dpcurves.conversation import ALL, Needs, PrefixWorkload, Setting, SingleQueryWorkload, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, Needs, PrefixWorkload, Setting, SingleQueryWorkload, ask_workload
 from dpcurves.curves.class_table import ClassTable
 from dpcurves.curves.question import build_privacy_statement
 from dpcurves.curves.roc import ROC
@@ -43,7 +43,9 @@ class Divided:
         levels = max(choose_cut_levels(setting.adjacency.public_record_count or 0, setting), 1)
         cuts = yield from ask_workload(SingleQueryWorkload(QuantileCutsQuery((score,), 2**levels)), self.share)
         pieces = pieces_between(score, cuts.values)
-        counted = yield from ask_workload(PrefixWorkload((Categories("label", (0, 1)), pieces)), ALL - self.share)
+        counted = yield from ask_workload(
+            PrefixWorkload((Categories("label", (0, 1)), pieces)), WHOLE_BUDGET - self.share
+        )
         return ROC.from_counts(
             ClassTable(counted.counts, pieces.grid, build_privacy_statement([cuts, *counted.releases], MODEL))
         )

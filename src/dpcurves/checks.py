@@ -39,7 +39,7 @@ LOSSES = PLANNED_LOSS, PrivacyLoss.zcdp(Fraction(1, 2))
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss, pure epsilon: noise at it is 0 with all but negligible probability, so that answers can be compared
 with the records. Only for synthetic records."""
-ABSURD = 2**40
+EXTREME_COUNT = 2**40
 """Records: a count far beyond any table. Noise can produce any integer, so the checks send extreme ones."""
 UNITS = 1000
 """Units of the tables in the checks of bounded contribution: any number would do."""
@@ -164,8 +164,8 @@ def _check_absurd_answers(question: Any) -> None:
     """
     senders: dict[str, Callable[[int], list[int]]] = {
         "zeros": lambda size: [0] * size,
-        "huge counts": lambda size: [ABSURD] * size,
-        "negative counts": lambda size: [-ABSURD] * size,
+        "huge counts": lambda size: [EXTREME_COUNT] * size,
+        "negative counts": lambda size: [-EXTREME_COUNT] * size,
         "wild counts": lambda size: [(place * 7919 % 2011) - UNITS for place in range(size)],
     }
     drawn = {"negative counts"}  # their picture: wild counts have negative ones, too

@@ -5,9 +5,9 @@
     Codec.schema     type -> JSON Schema of the encoded values
     Codec.add        registers a further type
 
-`STORED` is the codec of stored documents. Their formats are frozen, and JSON names may differ from field names or be
-inlined into the enclosing object. That is why no library is used: msgspec renames fields of its own structs only, and
-cattrs needs a hook for each inlined class. The module converts its arguments, and reads no files and no records.
+`STORED_CODEC` is the codec of stored documents. Their formats are frozen, and JSON names may differ from field names or
+be inlined into the enclosing object. That is why no library is used: msgspec renames fields of its own structs only,
+and cattrs needs a hook for each inlined class. The module converts its arguments, and reads no files and no records.
 
 >>> STORED.encode(Fraction(1, 3)), STORED.decode(Fraction, "1/3")
 ('1/3', Fraction(1, 3))
@@ -29,9 +29,9 @@ import numpy as np
 
 Kind = TypeVar("Kind")
 """The dataclass that is decoded."""
-PLAIN = frozenset({bool, int, float, str, NoneType})
+JSON_SCALARS = frozenset({bool, int, float, str, NoneType})
 """Types that JSON has, so that they are written as they are."""
-INSIDE = ""
+INLINED_FIELD = ""
 """The key in ``FIELDS`` of a field whose own fields are inlined into the enclosing JSON object."""
 JsonSchema: TypeAlias = Mapping[str, Any]
 """A JSON Schema, draft 2020-12."""
@@ -104,7 +104,7 @@ class Codec:
                 return self.writers[kind](value)
         if isinstance(value, tuple):
             # Counts are tuples of many integers: skip the call for items that are plain already.
-            return [item if type(item) in PLAIN else self.encode(item) for item in value]
+            return [item if type(item) in JSON_SCALARS else self.encode(item) for item in value]
         if isinstance(value, Mapping):
             return {name: self.encode(item) for name, item in value.items()}
         return self.encode_fields(value) if is_dataclass(value) else value
@@ -119,7 +119,7 @@ class Codec:
         encoded: dict[str, Any] = {}
         for name, (member, hint) in _json_fields(cast(Any, type(instance))).items():
             value = getattr(instance, member.name)
-            if name == INSIDE:
+            if name == INLINED_FIELD:
                 encoded |= self.encode_fields(value)
             elif name not in exclude and (member.default is MISSING or value != member.default):
                 encoded[name] = self.encode(value, hint)
@@ -162,8 +162,8 @@ class Codec:
             LookupError, TypeError, ValueError: a field without a default is missing, or a field has the wrong form.
         """
         for name, (member, hint) in _json_fields(cast(Any, kind)).items():
-            if member.name not in values and (name in stored or name == INSIDE or member.default is MISSING):
-                values[member.name] = self.decode(hint, stored if name == INSIDE else stored[name])
+            if member.name not in values and (name in stored or name == INLINED_FIELD or member.default is MISSING):
+                values[member.name] = self.decode(hint, stored if name == INLINED_FIELD else stored[name])
         return kind(**values)
 
     def schema(self, hint: Any) -> JsonSchema:
@@ -217,7 +217,7 @@ class Codec:
         """
         members = _json_fields(cast(Any, kind))
         descriptions = parse_attribute_docs(kind)
-        named = {name: member for name, member in members.items() if name != INSIDE}
+        named = {name: member for name, member in members.items() if name != INLINED_FIELD}
         schema: dict[str, Any] = {"description": descriptions[""]} if "" in descriptions else {}
         schema |= {
             "type": "object",
@@ -230,7 +230,7 @@ class Codec:
                 for name, (member, hint) in named.items()
             },
         }
-        return schema | ({"allOf": [self.schema(members[INSIDE][1])]} if INSIDE in members else {})
+        return schema | ({"allOf": [self.schema(members[INLINED_FIELD][1])]} if INLINED_FIELD in members else {})
 
 
 def parse_attribute_docs(kind: type[Any]) -> dict[str, str]:
@@ -289,7 +289,7 @@ def parse_exact_number(stored: Any) -> Fraction:
     return Fraction(stored)
 
 
-STORED = Codec(
+STORED_CODEC = Codec(
     writers={Fraction: str, bytes: bytes.hex, np.integer: int, Enum: lambda member: member.value},
     readers={kind: kind for kind in (bool, int, float, str)} | {Fraction: parse_exact_number, bytes: bytes.fromhex},
     schemas={

@@ -43,11 +43,11 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-MARK = ".dpcurves-draft-"
+DRAFT_PREFIX = ".dpcurves-draft-"
 """Beginning of the name of a draft."""
-DRAFT = re.compile(re.escape(MARK) + r"[0-9a-f]{16}(?:[.].{0,19})?(?<!-wal)(?<!-shm)(?<!-journal)")
+DRAFT_PATTERN = re.compile(re.escape(DRAFT_PREFIX) + r"[0-9a-f]{16}(?:[.].{0,19})?(?<!-wal)(?<!-shm)(?<!-journal)")
 """Name of a draft, with the ending of its file. Files that SQLite keeps beside a draft are not locked."""
-BESIDE = ("-wal", "-shm", "-journal")
+SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
 
 
@@ -65,7 +65,7 @@ def hold_draft(path: Path, mode: int = 0o666) -> Iterator[Path]:
         OSError: the folder accepts no file.
     """
     sweep_drafts(path.parent)
-    names = (f"{MARK}{secrets.token_hex(8)}{path.suffix[:20]}" for _ in count())
+    names = (f"{DRAFT_PREFIX}{secrets.token_hex(8)}{path.suffix[:20]}" for _ in count())
     draft, descriptor = _lock_new_file(path.parent, names, mode)
     try:
         yield draft
@@ -145,7 +145,11 @@ def sweep_drafts(folder: Path) -> int:
     with suppress(OSError), os.scandir(folder) as entries:
         for _, entry in zip(range(most_swept), entries, strict=False):
             # `startswith` first: folders of ledgers' heads are swept at each charge, and hold hundreds of other names
-            if entry.name.startswith(MARK) and DRAFT.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            if (
+                entry.name.startswith(DRAFT_PREFIX)
+                and DRAFT_PATTERN.fullmatch(entry.name)
+                and entry.is_file(follow_symlinks=False)
+            ):
                 removed += _remove_unlocked(entry.path)
     return removed
 
@@ -169,7 +173,7 @@ def _remove_unlocked(path: str, folder: str | None = None) -> bool:
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
         os.unlink(path)
-        for ending in BESIDE:
+        for ending in SQLITE_SUFFIXES:
             with suppress(FileNotFoundError):
                 os.unlink(path + ending)
     except OSError:
@@ -179,15 +183,15 @@ def _remove_unlocked(path: str, folder: str | None = None) -> bool:
     return True
 
 
-LOCK = ".lock"
+LOCK_SUFFIX = ".lock"
 """Ending of the file that is locked while the process of a scratch folder lives."""
-USER = os.getuid() if hasattr(os, "getuid") else 0
+USER_NUMBER = os.getuid() if hasattr(os, "getuid") else 0
 """Number of the user who runs this process; 0 on Windows."""
-OWN_PARENT = "dpcurves-own-"
+SCRATCH_PARENT_PREFIX = "dpcurves-own-"
 """Beginning of the name of a folder that holds one scratch folder, where the usual one may not be used."""
-COUNTER = count()
+SCRATCH_NUMBERS = count()
 """Numbers of the scratch folders of this process."""
-SWEPT: set[Path] = set()
+SWEPT_FOLDERS: set[Path] = set()
 """Folders of scratch folders that this process has swept."""
 
 
@@ -213,10 +217,12 @@ class ScratchFolder:
             OSError: the folder of temporary files accepts no file.
         """
         parent = _find_scratch_parent(temporary or Path(tempfile.gettempdir()))
-        if parent not in SWEPT:
-            SWEPT.add(parent)
+        if parent not in SWEPT_FOLDERS:
+            SWEPT_FOLDERS.add(parent)
             sweep_scratch_folders(parent)
-        names = (f"{os.getpid()}-{number}{LOCK}" for number in COUNTER)  # no entropy, which a simulation would replay
+        names = (
+            f"{os.getpid()}-{number}{LOCK_SUFFIX}" for number in SCRATCH_NUMBERS
+        )  # no entropy, which a simulation would replay
         lock, descriptor = _lock_new_file(parent, names, 0o600)
         self.path = lock.with_suffix("")
         self.path.mkdir(mode=0o700, exist_ok=True)
@@ -234,7 +240,7 @@ def sweep_scratch_folders(parent: Path) -> int:
     """
     if fcntl is None:
         return 0
-    locks = sorted(parent.glob(f"*{LOCK}"))
+    locks = sorted(parent.glob(f"*{LOCK_SUFFIX}"))
     return sum(_remove_unlocked(str(lock), str(lock.with_suffix(""))) for lock in locks)
 
 
@@ -248,13 +254,13 @@ def _find_scratch_parent(temporary: Path) -> Path:
         A folder that no other user can enter. If another user owns, or may enter, the folder of the usual name, a new
         one.
     """
-    parent = temporary / f"dpcurves-{USER}"
+    parent = temporary / f"dpcurves-{USER_NUMBER}"
     with suppress(OSError):
         parent.mkdir(mode=0o700, exist_ok=True)
         status = parent.lstat()
-        if stat.S_ISDIR(status.st_mode) and status.st_uid == USER and not status.st_mode & 0o077:
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == USER_NUMBER and not status.st_mode & 0o077:
             return parent
-    return Path(tempfile.mkdtemp(prefix=OWN_PARENT, dir=temporary))
+    return Path(tempfile.mkdtemp(prefix=SCRATCH_PARENT_PREFIX, dir=temporary))
 
 
 def _remove_scratch_folder(lock: Path, descriptor: int) -> None:
@@ -267,6 +273,6 @@ def _remove_scratch_folder(lock: Path, descriptor: int) -> None:
     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
     with suppress(OSError):
         lock.unlink()
-        if lock.parent.name.startswith(OWN_PARENT):
+        if lock.parent.name.startswith(SCRATCH_PARENT_PREFIX):
             lock.parent.rmdir()
     os.close(descriptor)

@@ -27,23 +27,23 @@ LONGEST_LINE = 2_000
 """Characters shown of one line in a terminal or log: more than any line of this package has, and fewer than fill a
 screen twice.
 """
-IGNORABLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0") | frozenset(
-    map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
-)
-"""Characters without a visible glyph that `HIDDEN` does not cover, because their category is a letter, mark or symbol
-(Unicode: Default_Ignorable_Code_Point).
+DEFAULT_IGNORABLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0"
+) | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+"""Characters without a visible glyph that `INVISIBLE_CATEGORIES` does not cover, because their category is a letter,
+mark or symbol (Unicode: Default_Ignorable_Code_Point).
 """
-HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories without a visible glyph: control, format (directions, zero width), surrogate, private use,
 unassigned, line and paragraph separators.
 """
-UNSTORABLE = frozenset({"Cc", "Cs", "Cn"})
+UNSTORABLE_CATEGORIES = frozenset({"Cc", "Cs", "Cn"})
 """Unicode categories of characters that XML cannot hold or that no font has."""
-TURNING = frozenset(["R", "AL", "AN", "RLE", "LRE", "RLO", "LRO", "PDF", "RLI", "LRI", "FSI", "PDI", "BN"])
+REORDERING_CLASSES = frozenset(["R", "AL", "AN", "RLE", "LRE", "RLO", "LRO", "PDF", "RLI", "LRI", "FSI", "PDI", "BN"])
 """Bidirectional classes (UAX #9) of characters that may reorder the words beside them, or that take no width."""
-OVERRIDES = frozenset("\u202d\u202e")
+DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
 """Characters that force a direction of writing on all letters after them. No honest name has them."""
-CLOSING = {**dict.fromkeys("\u202a\u202b", "\u202c"), **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}
+DIRECTION_ENDS = {**dict.fromkeys("\u202a\u202b", "\u202c"), **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}
 """Characters that begin a direction of writing, each with the character that ends it (UAX #9)."""
 
 
@@ -53,9 +53,9 @@ def is_hidden(character: str) -> bool:
     Args:
         character: One character.
     """
-    return (not character.isascii() and (character in IGNORABLE or category(character) in HIDDEN)) or (
-        character < " " or character == "\x7f"
-    )  # fmt: skip
+    if character.isascii():
+        return character < " " or character == "\x7f"
+    return character in DEFAULT_IGNORABLE or category(character) in INVISIBLE_CATEGORIES
 
 
 def escape_for_terminal(text: object, most: int = LONGEST_LINE) -> str:
@@ -80,7 +80,7 @@ def escape_for_terminal(text: object, most: int = LONGEST_LINE) -> str:
     return escaped if len(whole) <= most else f"{escaped[: max(most - 12, 1)]}... ({len(whole)} characters)"
 
 
-MARKDOWN = re.compile(
+MARKDOWN_CHARACTERS = re.compile(
     r"""[\\`*\[\]<|~$&@]        # escapes, code, emphasis, links, HTML, cells, strikethrough, formulas, entities, mail
     | (?<![^\W_])_ | _(?![^\W_])  # an underscore that is not inside a word
     | (?<=www)\. | :(?=//)        # links without brackets
@@ -102,7 +102,7 @@ def escape_for_markdown(text: object, most: int = LONGEST_LINE) -> str:
     >>> print(escape_for_markdown("<b>a|b\n- *c*"))
     &lt;b>a\|b\\n- \*c\*
     """
-    return MARKDOWN.sub(_put_backslash, escape_for_terminal(text, most))
+    return MARKDOWN_CHARACTERS.sub(_put_backslash, escape_for_terminal(text, most))
 
 
 def _put_backslash(match: re.Match[str]) -> str:
@@ -167,7 +167,8 @@ def _replace_unstorable(text: str) -> str:
         return text
     return "".join(
         "\ufffd"
-        if character in OVERRIDES or (category(character) in UNSTORABLE and character not in "\n\t")
+        if character in DIRECTION_OVERRIDES
+        or (category(character) in UNSTORABLE_CATEGORIES and character not in "\n\t")
         else character
         for character in text
     )
@@ -182,8 +183,8 @@ def _end_directions(line: str) -> str:
     """
     open_ends: list[str] = []
     for character in line:
-        if character in CLOSING:
-            open_ends.append(CLOSING[character])
+        if character in DIRECTION_ENDS:
+            open_ends.append(DIRECTION_ENDS[character])
         elif character in open_ends:  # the end of an isolate ends all embeddings in it, too
             while open_ends.pop() != character:
                 pass
@@ -229,6 +230,6 @@ def isolate_markup(markup: str) -> str:
     Args:
         markup: Text that is escaped already.
     """
-    if markup.isascii() or not any(bidirectional(character) in TURNING for character in markup):
+    if markup.isascii() or not any(bidirectional(character) in REORDERING_CLASSES for character in markup):
         return markup
     return f"<bdi>{markup}</bdi>"

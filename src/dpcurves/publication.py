@@ -23,15 +23,15 @@ import numpy as np
 
 from . import display
 from .arguments import InvalidArgument, check_common_arguments, require_sequence, require_type
-from .conversation import ELSEWHERE, OPEN, PrivacyStatement, select_reader_notes
+from .conversation import EXTERNAL_TRUST_PREFIX, OPEN_TRUST_MODEL, PrivacyStatement, select_reader_notes
 from .curves.result import ReleasedResult, result_from_json
 from .drafts import hold_draft, sweep_drafts
 from .privacy import format_loss
 from .privacy.adjacency import format_record_count
-from .registry import NOTHING_KNOWN, add_losses, format_entry, make_entry, read_about, select_protected
+from .registry import NO_DETAILS, add_losses, format_entry, make_entry, read_about, select_protected
 from .translation import keep_names, translate, use_language
 
-LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+FILE_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 LONGEST_FILE_NAME = 100
 """Largest length of a file name before its suffix, in characters. File systems allow 255 bytes, encrypted file systems
 about 140."""
@@ -39,17 +39,17 @@ RESERVED_STEMS = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
 """File stems that Windows reserves for devices, with any suffix: no file may be named so."""
-PAGE = "index.html"
+INDEX_FILE = "index.html"
 PRIVACY_TEXT = "PRIVACY.txt"
-METHODS = "METHODS.txt"
-CITATION = "CITATION.cff"
-REGISTRY = "registry.yaml"
-TITLE = "Released results"
+METHODS_FILE = "METHODS.txt"
+CITATION_FILE = "CITATION.cff"
+REGISTRY_FILE = "registry.yaml"
+DEFAULT_TITLE = "Released results"
 """Title of a publication that was given none."""
-CHECKSUMS = "SHA256SUMS"
-CHANGED = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
+CHECKSUM_FILE = "SHA256SUMS"
+ADJACENCY_CHANGES = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
 """How neighbouring tables differ, by the first word of the adjacency."""
-PICTURES = (".svg", ".pdf", ".png")
+PICTURE_SUFFIXES = (".svg", ".pdf", ".png")
 
 
 @check_common_arguments
@@ -91,7 +91,7 @@ def publish(
     results: ReleasedResult | Sequence[ReleasedResult] | Mapping[str, ReleasedResult],
     folder: str | Path,
     *,
-    title: str = TITLE,
+    title: str = DEFAULT_TITLE,
     level: float = 0.95,
     population: bool = True,
     suppress: float | None = None,
@@ -147,7 +147,7 @@ def publish(
             )  # fmt: skip
     named_results = _name_results(results)
     published_on = _parse_date(date)
-    facts = NOTHING_KNOWN if about is None else read_about(about)
+    facts = NO_DETAILS if about is None else read_about(about)
     facts = replace(facts, published=facts.published or published_on)
     files: dict[str, bytes] = {}
     summaries = []
@@ -160,23 +160,25 @@ def publish(
         files[f"{name}.json"] = (result.to_json() + "\n").encode()
         files[f"{name}.csv"] = result.to_csv_text(level=level, population=population, suppress=threshold).encode()
         picture = result._add_title(picture)  # files stand alone; the page has headings
-        for ending in PICTURES:
+        for ending in PICTURE_SUFFIXES:
             buffer = BytesIO()
             display.save_axes(picture, buffer, ending, display.PRINT_RESOLUTION)
             files[f"{name}{ending}"] = buffer.getvalue()
     statements = {name: result.privacy for name, result in named_results.items()}
     made = translate(f"Published on {published_on}, with dpcurves {version('dpcurves')}.")
     introduction = f"{translate(display.INTRODUCTION)}\n\n{made}"
-    shown_title = translate(title) if title == TITLE else title
-    page_links = [PRIVACY_TEXT, METHODS, REGISTRY, CITATION, CHECKSUMS]
-    files[PAGE] = display.render_report(shown_title, introduction, summaries, (), links=page_links).encode()
+    shown_title = translate(title) if title == DEFAULT_TITLE else title
+    page_links = [PRIVACY_TEXT, METHODS_FILE, REGISTRY_FILE, CITATION_FILE, CHECKSUM_FILE]
+    files[INDEX_FILE] = display.render_report(shown_title, introduction, summaries, (), links=page_links).encode()
     files[PRIVACY_TEXT] = (describe_results_privacy(named_results) + "\n").encode()
-    files[METHODS] = (methods_paragraph(statements, level) + "\n").encode()
-    files[CITATION] = _citation().encode()
-    files[REGISTRY] = format_entry(make_entry(named_results, facts, "" if title == TITLE else title)).encode()
+    files[METHODS_FILE] = (methods_paragraph(statements, level) + "\n").encode()
+    files[CITATION_FILE] = _citation().encode()
+    files[REGISTRY_FILE] = format_entry(
+        make_entry(named_results, facts, "" if title == DEFAULT_TITLE else title)
+    ).encode()
     files = dict(sorted(files.items()))
     sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in files.items())
-    return _write_files(Path(folder), {**files, CHECKSUMS: sums.encode()})
+    return _write_files(Path(folder), {**files, CHECKSUM_FILE: sums.encode()})
 
 
 def _name_results(
@@ -201,7 +203,7 @@ def _name_results(
         raise InvalidArgument("results", "at least one result is needed, as in {'ages': curve}")
     for name, result in named_results.items():
         require_type("results", result, ReleasedResult, "a released result, as from dp.cdf,")
-        if not isinstance(name, str) or not name or not set(name) <= LETTERS:
+        if not isinstance(name, str) or not name or not set(name) <= FILE_NAME_CHARACTERS:
             raise InvalidArgument("results", "use lower-case letters, digits, - and _ in names, for file names")
         if len(name) > LONGEST_FILE_NAME or name in RESERVED_STEMS:
             rule = f"use names of up to {LONGEST_FILE_NAME} characters, and no device names of Windows, such as con"
@@ -223,7 +225,10 @@ def assign_file_names(results: Iterable[tuple[str, ReleasedResult]]) -> list[tup
     """
     named_results: dict[str, ReleasedResult] = {}
     for title, result in results:
-        stem = "".join(letter if letter in LETTERS else "-" for letter in title.lower()).strip("-") or "result"
+        stem = (
+            "".join(letter if letter in FILE_NAME_CHARACTERS else "-" for letter in title.lower()).strip("-")
+            or "result"
+        )
         stem = f"{stem}-result" if stem in RESERVED_STEMS else stem[:LONGEST_FILE_NAME].strip("-")
         name = stem
         number = 1
@@ -252,7 +257,9 @@ def _write_files(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
     if folder.exists() and not {path.name for path in folder.iterdir()} <= set(files):
         raise InvalidArgument("folder", "the folder holds files of other origin; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CHECKSUMS).unlink(missing_ok=True)  # written last, so that an interrupted run leaves no incomplete list
+    (folder / CHECKSUM_FILE).unlink(
+        missing_ok=True
+    )  # written last, so that an interrupted run leaves no incomplete list
     for name, content in files.items():
         with hold_draft(folder / name) as draft:
             draft.write_bytes(content)
@@ -269,7 +276,7 @@ def describe_results_privacy(results: Mapping[str, ReleasedResult]) -> str:
     """
     parts = [translate("Privacy of these results")]
     if any(result.privacy.seeded for result in results.values()):
-        parts.append(translate(f"{display.SEEDED}: anybody can reproduce the noise of at least one result."))
+        parts.append(translate(f"{display.SEEDED_STATEMENT}: anybody can reproduce the noise of at least one result."))
     for name, result in results.items():
         with keep_names(result._user_words()):
             parts.append(f"{name}: {result._translate_title()}\n{describe_privacy(result.privacy)}")
@@ -284,11 +291,11 @@ def describe_privacy(privacy: PrivacyStatement) -> str:
     Args:
         privacy: The privacy statement.
     """
-    if privacy.trust == OPEN:
+    if privacy.trust == OPEN_TRUST_MODEL:
         return translate("Exact counts of public records: there was nothing to protect.")
-    if privacy.trust.startswith(ELSEWHERE):
+    if privacy.trust.startswith(EXTERNAL_TRUST_PREFIX):
         return translate(f"The counts were released by {privacy.trust}; see there for the guarantee.")
-    change = next((words for word, words in CHANGED.items() if privacy.adjacency.startswith(word)), "changed")
+    change = next((words for word, words in ADJACENCY_CHANGES.items() if privacy.adjacency.startswith(word)), "changed")
     protected_records = f"all records of one {privacy.unit} are" if privacy.unit else "one record is"
     lines = [
         f"Privacy unit: {privacy.protected_unit}. Neighbours: {privacy.adjacency}. "
@@ -302,7 +309,10 @@ def describe_privacy(privacy: PrivacyStatement) -> str:
     if privacy.model:
         lines.append(f"Model: {privacy.model}.")
     if privacy.seeded:
-        lines = [f"{display.SEEDED}. The noise can be reproduced, so the guarantee below does not hold.", *lines]
+        lines = [
+            f"{display.SEEDED_STATEMENT}. The noise can be reproduced, so the guarantee below does not hold.",
+            *lines,
+        ]
     lines += [f"Note: {note}." for note in select_reader_notes(privacy.notes)]
     return "\n".join(map(translate, lines))
 
@@ -355,7 +365,7 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
         statements: Privacy statement of each result, by file name.
         level: Confidence level of the intervals.
     """
-    protected = [privacy for privacy in statements.values() if privacy.trust != OPEN]
+    protected = [privacy for privacy in statements.values() if privacy.trust != OPEN_TRUST_MODEL]
     if not protected:
         return translate(f"Results are exact counts of public records, made with dpcurves {version('dpcurves')}.")
     definitions = list(dict.fromkeys(map(_name_definition, protected)))
@@ -365,7 +375,7 @@ def methods_paragraph(statements: Mapping[str, PrivacyStatement], level: float) 
     loss = losses[0] if len(losses) == 1 else _describe_range(protected)
     each = " each" if len(losses) == 1 and len(protected) > 1 else ""
     unit = units[0] if len(units) == 1 and len(units[0].split()) <= 8 else "the units listed in PRIVACY.txt"
-    seeded = f" {display.SEEDED}." if any(privacy.seeded for privacy in statements.values()) else ""
+    seeded = f" {display.SEEDED_STATEMENT}." if any(privacy.seeded for privacy in statements.values()) else ""
     guarantee = f"{loss}{each}; {' and '.join(neighbours[:2])} neighbours; protecting {unit}"
     sentences = (
         f"Results were released with dpcurves {version('dpcurves')} under {' and '.join(definitions[:2])} "
@@ -423,7 +433,7 @@ def _describe_files(name: str, size: str) -> list[tuple[str, str]]:
         name: Name of the files of the result, without ending.
         size: Size of the result in words; empty: not known.
     """
-    files = [(f"{name}{ending}", f"{name}{ending}") for ending in (".csv", ".json", *PICTURES)]
+    files = [(f"{name}{ending}", f"{name}{ending}") for ending in (".csv", ".json", *PICTURE_SUFFIXES)]
     return [*([(size, "")] if size else []), *files]
 
 

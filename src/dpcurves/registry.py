@@ -25,7 +25,7 @@ from unicodedata import normalize
 
 from . import display
 from .arguments import InvalidArgument, describe_value
-from .conversation import ELSEWHERE, OPEN, PrivacyStatement
+from .conversation import EXTERNAL_TRUST_PREFIX, OPEN_TRUST_MODEL, PrivacyStatement
 from .curves.result import ReleasedResult
 from .foreign_text import escape_for_markdown, is_hidden
 from .privacy import format_loss
@@ -116,7 +116,7 @@ ENTRY_FIELDS = (
 """All fields of the schema below ``deployment``, in its order. The schema names sources and notes in tier 1, but some
 deployments have none."""
 PARAMETERS = ("epsilon", "delta", "rho")
-BASIC = "basic"
+BASIC_SECTION = "basic"
 """The section that the schema requires."""
 TRUST_MODELS = MappingProxyType(
     {
@@ -214,9 +214,9 @@ class About:
     purposes: Mapping[str, str] = field(default_factory=dict)
 
 
-NOTHING_KNOWN = About()
+NO_DETAILS = About()
 CHOICES = MappingProxyType({entry.about: entry.choices for entry in ENTRY_FIELDS if entry.about and entry.choices})
-LISTS = frozenset(entry.about for entry in ENTRY_FIELDS if entry.kind == "texts")
+LIST_FIELDS = frozenset(entry.about for entry in ENTRY_FIELDS if entry.kind == "texts")
 TEMPLATE = """\
 # What only you know about a publication. Take the # off the lines that you fill in; the rest is named as missing.
 # dpcurves publish RESULT... --out DIR --about THIS_FILE     writes it into registry.yaml
@@ -326,7 +326,7 @@ def _parse_fact(key: str, value: object) -> Any:
         if not isinstance(value, Mapping) or not all(isinstance(purpose, str) for purpose in value.values()):
             raise InvalidArgument("about", 'purposes must be a table of texts: [purposes] and "request" = "purpose"')
         return dict(value)
-    if key in LISTS:
+    if key in LIST_FIELDS:
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
             raise InvalidArgument(
@@ -393,7 +393,9 @@ def select_protected(results: Sequence[ReleasedResult]) -> list[PrivacyStatement
     """
     return list(
         {
-            _release_fingerprint(result): result.privacy for result in results if result.privacy.trust != OPEN
+            _release_fingerprint(result): result.privacy
+            for result in results
+            if result.privacy.trust != OPEN_TRUST_MODEL
         }.values()
     )  # fmt: skip
 
@@ -409,7 +411,7 @@ def add_losses(statements: Sequence[PrivacyStatement]) -> TotalLoss | None:
     bases = {
         (privacy.adjacency, privacy.unit, privacy.rows_per_unit, privacy.epsilon is None) for privacy in statements
     }
-    if len(bases) != 1 or any(privacy.trust.startswith(ELSEWHERE) for privacy in statements):
+    if len(bases) != 1 or any(privacy.trust.startswith(EXTERNAL_TRUST_PREFIX) for privacy in statements):
         return None
     is_concentrated = statements[0].epsilon is None
     amounts = [Fraction(str(privacy.rho if privacy.epsilon is None else privacy.epsilon)) for privacy in statements]
@@ -462,8 +464,8 @@ def make_entry(results: Mapping[str, ReleasedResult], about: About, title: str =
             value = "\n".join(filter(None, [facts.get(entry_field.name, ""), stated]))
         if value:
             deployment.setdefault(entry_field.section, {})[entry_field.name] = value
-    name = deployment[BASIC].get("name", "results")
-    year = deployment[BASIC].get("publication_date", "")[:4]
+    name = deployment[BASIC_SECTION].get("name", "results")
+    year = deployment[BASIC_SECTION].get("publication_date", "")[:4]
     ascii_name = normalize("NFKD", name).encode("ascii", "ignore").decode()  # letters without their accents
     slug = about.slug or "-".join(filter(None, [re.sub(r"[^a-z0-9]+", "-", ascii_name.lower()).strip("-"), year]))
     return {
@@ -513,7 +515,7 @@ def _describe_guarantee(
         Values by field of the registry.
     """
     facts: dict[str, Any] = {}
-    public = [name for name, privacy in statements.items() if privacy.trust == OPEN]
+    public = [name for name, privacy in statements.items() if privacy.trust == OPEN_TRUST_MODEL]
     unprotected = [f"- {name}: exact counts of public records." for name in public]
     known_units = {privacy.units for privacy in losses if privacy.units is not None}
     unprotected += [f"- The number of protected units is public: {units:,}." for units in sorted(known_units)]
@@ -529,7 +531,7 @@ def _describe_guarantee(
     facts["privacy_parameters_details"] = "\n".join(
         f"- {name}: {_describe_statement(privacy)}" for name, privacy in statements.items()
     )
-    own_losses = [privacy for privacy in losses if not privacy.trust.startswith(ELSEWHERE)]
+    own_losses = [privacy for privacy in losses if not privacy.trust.startswith(EXTERNAL_TRUST_PREFIX)]
     if len(own_losses) == len(losses) and not any(privacy.seeded for privacy in losses):
         total = add_losses(losses)
         facts["variant_name"] = _name_variant(total)
@@ -551,11 +553,11 @@ def _describe_statement(privacy: PrivacyStatement) -> str:
     Args:
         privacy: Privacy statement of the result.
     """
-    if privacy.trust == OPEN:
+    if privacy.trust == OPEN_TRUST_MODEL:
         return "no loss, exact counts of public records."
-    if privacy.trust.startswith(ELSEWHERE):
+    if privacy.trust.startswith(EXTERNAL_TRUST_PREFIX):
         return f"released by {escape_for_markdown(privacy.trust)}; see there for the loss."
-    warning = f"{display.SEEDED}, so the guarantee does not hold; " if privacy.seeded else ""
+    warning = f"{display.SEEDED_STATEMENT}, so the guarantee does not hold; " if privacy.seeded else ""
     unit = escape_for_markdown(privacy.protected_unit)
     return f"{warning}{privacy.loss} under {privacy.adjacency} neighbours, protecting {unit}."
 
@@ -640,7 +642,7 @@ def _describe_accounting(
             ]
         )
         for name, privacy in statements.items()
-        if privacy.trust != OPEN and not privacy.trust.startswith(ELSEWHERE)
+        if privacy.trust != OPEN_TRUST_MODEL and not privacy.trust.startswith(EXTERNAL_TRUST_PREFIX)
     ]
     if own_mechanisms:
         versions = sorted({privacy.version or version("dpcurves") for privacy in losses})
@@ -680,7 +682,7 @@ def _is_needed(entry_field: EntryField, deployment: Mapping[str, Any]) -> bool:
         entry_field: Field of the registry's entry.
         deployment: Fields of the entry by name, in each section by name.
     """
-    return entry_field.is_required and (entry_field.section == BASIC or entry_field.section in deployment)
+    return entry_field.is_required and (entry_field.section == BASIC_SECTION or entry_field.section in deployment)
 
 
 def check_entry(entry: object) -> list[str]:
@@ -691,9 +693,13 @@ def check_entry(entry: object) -> list[str]:
     """
     if not isinstance(entry, Mapping):
         return ["the entry must be an object"]
-    problems = [f"{key} is not a field of an entry" for key in entry if key not in ("url_slug", *OUTER, "deployment")]
+    problems = [
+        f"{key} is not a field of an entry" for key in entry if key not in ("url_slug", *OUTER_CHOICES, "deployment")
+    ]
     problems += [
-        f"{key} must be one of {choices}" for key, choices in OUTER.items() if not _has_choice(entry, key, choices)
+        f"{key} must be one of {choices}"
+        for key, choices in OUTER_CHOICES.items()
+        if not _has_choice(entry, key, choices)
     ]
     if not isinstance(entry.get("url_slug"), str) or not entry["url_slug"]:
         problems.append("url_slug must be a text")
@@ -703,12 +709,12 @@ def check_entry(entry: object) -> list[str]:
     sections = dict.fromkeys(entry_field.section for entry_field in ENTRY_FIELDS)
     problems += [f"deployment.{key} is not a section" for key in deployment if key not in sections]
     for section in sections:
-        if section in deployment or section == BASIC:
+        if section in deployment or section == BASIC_SECTION:
             problems += _check_section(section, deployment.get(section))
     return problems
 
 
-OUTER: Mapping[str, tuple[Any, ...]] = MappingProxyType({"status": STATUSES, "tier": TIERS})
+OUTER_CHOICES: Mapping[str, tuple[Any, ...]] = MappingProxyType({"status": STATUSES, "tier": TIERS})
 """Choices of the fields beside ``deployment``."""
 
 

@@ -30,20 +30,20 @@ from typing import NamedTuple
 
 from .arguments import InvalidArgument
 from .curves.result import ReleasedResult
-from .display import SEEDED, BalanceReport, describe_mechanism, describe_trust, explain_mechanism
+from .display import SEEDED_STATEMENT, BalanceReport, describe_mechanism, describe_trust, explain_mechanism
 from .display.text import format_amount
 from .drafts import sweep_drafts, write_whole
 from .foreign_text import escape_for_markdown
 from .ledger import Account, EventEntry, Ledger, Statement, StatementLine
-from .publication import CHECKSUMS, PAGE, PRIVACY_TEXT
+from .publication import CHECKSUM_FILE, INDEX_FILE, PRIVACY_TEXT
 from .registry import About
 from .translation import translate
 
-SHEET = "REVIEW.md"
-BLANK = "______________________________"
+REVIEW_FILE = "REVIEW.md"
+ANSWER_SPACE = "______________________________"
 """Space for an answer by hand, in Markdown."""
 NIST, W3C = "NIST SP 800-226", "W3C draft note"
-BOTH = (NIST, W3C)
+BOTH_GUIDES = (NIST, W3C)
 SOURCES = (
     "- NIST SP 800-226: J. Near, D. Darais, N. Lefkovitz, G. Howarth, *Guidelines for Evaluating Differential Privacy "
     "Guarantees*, March 2025, <https://doi.org/10.6028/NIST.SP.800-226>.\n"
@@ -113,7 +113,7 @@ def write_review(
     text = describe_review(ledger, datasets, About() if about is None else about, results or {})
     try:
         place.mkdir(parents=True, exist_ok=True)
-        sheet = place / SHEET
+        sheet = place / REVIEW_FILE
         write_whole(sheet, text, 0o600)  # for its owner alone, because it names people
     except OSError as error:
         raise InvalidArgument(
@@ -140,7 +140,7 @@ def require_unpublished(folder: Path) -> None:
         raise InvalidArgument(
             "out", "a published folder holds no review, which names people and requests; name a folder outside it"
         )
-    if folder.exists() and not {path.name for path in folder.iterdir()} <= {SHEET}:
+    if folder.exists() and not {path.name for path in folder.iterdir()} <= {REVIEW_FILE}:
         raise InvalidArgument("out", "the folder holds other files; name a new folder for the review alone")
 
 
@@ -150,7 +150,7 @@ def _is_published(folder: Path) -> bool:
     Args:
         folder: An existing folder.
     """
-    return all((folder / name).exists() for name in (PAGE, PRIVACY_TEXT, CHECKSUMS))
+    return all((folder / name).exists() for name in (INDEX_FILE, PRIVACY_TEXT, CHECKSUM_FILE))
 
 
 def describe_review(
@@ -199,8 +199,9 @@ def describe_review(
         f"## {translate('Decision')}\n\n{translate('Check before you sign')}:\n\n"
         + "\n".join(f"- [ ] {translate(check)}" for check in CHECKS)
         + f"\n\n{translate('Decision')}:\n\n- [ ] {translate('approved')}\n"
-        f"- [ ] {translate('approved after changes')}: {BLANK}\n- [ ] {translate('refused')}\n\n"
-        f"{translate('Reviewer')}: {BLANK}\n\n{translate('Date')}: {BLANK}\n\n{translate('Signature')}: {BLANK}"
+        f"- [ ] {translate('approved after changes')}: {ANSWER_SPACE}\n- [ ] {translate('refused')}\n\n"
+        f"{translate('Reviewer')}: {ANSWER_SPACE}\n\n{translate('Date')}: {ANSWER_SPACE}\n\n"
+        f"{translate('Signature')}: {ANSWER_SPACE}"
     )
     return "\n\n".join(parts) + "\n"
 
@@ -227,7 +228,7 @@ def _state(text: str) -> str:
 
 def mark_open() -> str:
     """Return the mark of an unanswered question of a review, with space for the answer, in the reader's language."""
-    return f"**{translate('To fill in')}:** {BLANK}"
+    return f"**{translate('To fill in')}:** {ANSWER_SPACE}"
 
 
 def _read_events(ledger: Ledger, dataset: str) -> Iterator[EventEntry]:
@@ -500,28 +501,28 @@ def _answer_questions(
         ReviewQuestion(*row)
         for row in (
             ("What is protected", "Whose data are protected: what is the unit of privacy?",
-             BOTH, "unit of privacy", _describe_unit(account)),
+             BOTH_GUIDES, "unit of privacy", _describe_unit(account)),
             ("What is protected", "Which two tables does the guarantee make hard to tell apart?",
-             BOTH, "definition", _describe_adjacency(account)),
+             BOTH_GUIDES, "definition", _describe_adjacency(account)),
             ("What is protected", "Can one person contribute several units, as over time or under several identifiers?",
-             BOTH, "unit of privacy", ""),
+             BOTH_GUIDES, "unit of privacy", ""),
             ("Privacy loss", "Which definition and which parameters hold for each release and in all?",
-             BOTH, "privacy parameters", _describe_loss(statement)),
+             BOTH_GUIDES, "privacy parameters", _describe_loss(statement)),
             ("Privacy loss", "How do the losses of several releases add up, and who stops when the budget is spent?",
-             BOTH, "composition",
+             BOTH_GUIDES, "composition",
              translate(
                  "Losses are added (basic composition). The ledger refuses a question whose loss exceeds what remains, "
                  "before any record is read; each charge is written first, and nothing is refunded."
              )),
             ("Privacy loss", "Is the budget ever renewed, and are the same people in other datasets or ledgers?",
-             BOTH, "composition",
+             BOTH_GUIDES, "composition",
              f"{translate('The cap of this account never changes.')} "
              f"{translate('Other datasets, ledgers and releases')}: {mark_open()}"),
             ("Privacy loss", "Why was this loss chosen, and who decided?",
-             BOTH, "privacy parameters", _escape(about.justification)),
+             BOTH_GUIDES, "privacy parameters", _escape(about.justification)),
             ("Trust", "Who sees confidential records, and who adds the noise?",
-             BOTH, "trust models", _describe_trust(answered, about)),
-            ("Trust", "Who may ask, who asked, and may they share what they learn?", BOTH, "access control",
+             BOTH_GUIDES, "trust models", _describe_trust(answered, about)),
+            ("Trust", "Who may ask, who asked, and may they share what they learn?", BOTH_GUIDES, "access control",
              translate(
                  "Those in the table of releases asked. What they learn together is bounded by the cap alone, so the "
                  "guarantee does not need that they keep answers to themselves."
@@ -529,22 +530,22 @@ def _answer_questions(
             ("Trust", "How are the confidential data and the key of the ledger guarded?",
              (NIST,), "security and access control", _escape(about.security)),
             ("Trust", "Why and how were the data collected, and are they kept no longer than needed?",
-             BOTH, "data collection", ""),
-            ("Algorithms", "Which mechanisms were used, and where are they proved?", BOTH, "algorithms",
+             BOTH_GUIDES, "data collection", ""),
+            ("Algorithms", "Which mechanisms were used, and where are they proved?", BOTH_GUIDES, "algorithms",
              _describe_mechanisms(answered)),
             ("Algorithms", "Are floating-point numbers, random numbers and repeated questions safe?",
-             BOTH, "implementation", _describe_implementation(answered)),
+             BOTH_GUIDES, "implementation", _describe_implementation(answered)),
             ("Algorithms", "Can running time, errors or memory tell of the records?",
-             BOTH, "side channels", ""),
-            ("Algorithms", "Was the implementation tested or audited by others?", BOTH, "implementation", ""),
+             BOTH_GUIDES, "side channels", ""),
+            ("Algorithms", "Was the implementation tested or audited by others?", BOTH_GUIDES, "implementation", ""),
             ("Data and settings", "What was done to the data before, and were settings chosen by looking at them?",
-             BOTH, "algorithms", _escape(about.preprocessing)),
-            ("Data and settings", "What is published without noise?", BOTH, "invariants",
+             BOTH_GUIDES, "algorithms", _escape(about.preprocessing)),
+            ("Data and settings", "What is published without noise?", BOTH_GUIDES, "invariants",
              f"{public_number}{translate('Names of columns, declared grids, categories and filters are public.')} "
              f"{translate('Published beside')}: {_state(about.unprotected_quantities)}"),
-            ("Use", "What are the results for, and are they accurate enough for that?", BOTH, "utility",
+            ("Use", "What are the results for, and are they accurate enough for that?", BOTH_GUIDES, "utility",
              f"{translate('Use')}: {_state(about.intended_use)} {translate('Accuracy')}: {mark_open()}"),
-            ("Use", "Are small groups served as well as large ones?", BOTH, "bias", ""),
+            ("Use", "Are small groups served as well as large ones?", BOTH_GUIDES, "bias", ""),
             ("Use", "What are the people in the data told about the guarantee and its limits?", (W3C,), "", ""),
         )
     ]  # fmt: skip
@@ -638,7 +639,7 @@ def _describe_implementation(answered: Sequence[tuple[str, ReleasedResult]]) -> 
         answered: Name and result of each answer at hand.
     """
     seeded = [_escape(name) for name, result in answered if result.privacy.seeded]
-    warning = f"**{translate(SEEDED)}**: {', '.join(seeded)}. " if seeded else ""
+    warning = f"**{translate(SEEDED_STATEMENT)}**: {', '.join(seeded)}. " if seeded else ""
     exactness = translate(
         "Records are counted in whole numbers and the noise is sampled exactly, without floating point. A question "
         "that is asked again under its request gets the stored answer."

@@ -37,7 +37,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .arguments import ArgumentError, InvalidArgument, WrongArgumentType, describe_value, require_type
-from .conversation import ALL, Plan, Plans, Release, Setting, Step, UnsupportedQuery
+from .conversation import WHOLE_BUDGET, Plan, Plans, Release, Setting, Step, UnsupportedQuery
 from .conversation.release import fingerprint
 from .curves import (
     AutoRangeCdfQuestion,
@@ -281,7 +281,7 @@ def ask_with_partition_selection(
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment], Release],
     *,
-    budget_fraction: Fraction = ALL,
+    budget_fraction: Fraction = WHOLE_BUDGET,
 ) -> Curve:
     """Return the curve of a question, after partition selection if its categories are not listed.
 
@@ -423,7 +423,7 @@ def ask_with_budget(
     budget: QuestionBudget,
     reply: Callable[[Step, Allotment], Release],
     *,
-    budget_fraction: Fraction = ALL,
+    budget_fraction: Fraction = WHOLE_BUDGET,
 ) -> Curve:
     """Return the curve of a question: pay for each of its steps from a budget, and answer it by `reply`.
 
@@ -555,26 +555,26 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
     require_type("loss", loss, PrivacyLoss, "a loss, as in PrivacyLoss.pure(0.5),")
     if Currency.from_loss(loss).limit(loss).billionths > LARGEST_AMOUNT:
         raise InvalidArgument("loss", "the loss exceeds 1e9, the largest budget: give a smaller loss")
-    if re.search(UNSTORABLE, str(question)):
+    if re.search(UNSTORABLE_PATTERN, str(question)):
         raise InvalidArgument(
             "column", "names without null characters and lone surrogates are needed: rename the column or category"
         )
     return loss
 
 
-UNSTORABLE = "[\\0\\ud800-\\udfff]"
+UNSTORABLE_PATTERN = "[\\0\\ud800-\\udfff]"
 """Characters that ledgers and files cannot store: null and lone surrogates."""
 
 
-IN_DATES = (
+DATE_QUESTIONS = (
     AutoRangeCdfQuestion, AutoRangeQuantilesQuestion, AutoRangeHistogramQuestion, AutoRangeWeightedCdfQuestion,
     AutoRangeWeightedHistogramQuestion, AutoRangeWeightedQuantilesQuestion,
 )  # fmt: skip
 """Question classes whose axis is in dates if the column holds dates."""
-MOMENT = "moment"
-STATE = "state of the table"
+MOMENT_KEY = "moment"
+TABLE_STATE_KEY = "state of the table"
 """Key of the engine's data version at which a question began."""
-ROWS = "rows per unit"
+ROWS_PER_UNIT_KEY = "rows per unit"
 """Key of the contribution bound that a question found."""
 
 
@@ -966,7 +966,7 @@ class Session:
         """
         releases: dict[int, Release] = {}
         counted = CountedTable()
-        if isinstance(question, IN_DATES) and not question.measured_in:
+        if isinstance(question, DATE_QUESTIONS) and not question.measured_in:
             unit = self._open_records().time_kind(question.column)  # None for columns that do not hold dates
             question = cast(Question[Curve], replace(question, measured_in=unit)) if unit in UNITS else question
 
@@ -998,7 +998,7 @@ class Session:
         def store_bound(rows: int) -> int:
             """Return the contribution bound that was stored first for this grant: `rows`, unless one was stored
             before."""
-            return self._ledger.store_notes(grant, 0, {ROWS: rows})[ROWS]
+            return self._ledger.store_notes(grant, 0, {ROWS_PER_UNIT_KEY: rows})[ROWS_PER_UNIT_KEY]
 
         curve: Curve = ask_with_contribution_bound(
             question, adjacency, self._trust, QuestionBudget(grant), find_reply, store_bound=store_bound
@@ -1037,13 +1037,13 @@ class Session:
         moment = records.moment
         if moment is None:
             return
-        stored_notes = self._ledger.find_notes(grant, 0, (MOMENT, STATE))
+        stored_notes = self._ledger.find_notes(grant, 0, (MOMENT_KEY, TABLE_STATE_KEY))
         state = None
-        if STATE in stored_notes or not (stored_notes or grant.request in self._generated_requests):
+        if TABLE_STATE_KEY in stored_notes or not (stored_notes or grant.request in self._generated_requests):
             state = records.state()
-        notes = {MOMENT: moment} if state is None else {MOMENT: moment, STATE: state}
+        notes = {MOMENT_KEY: moment} if state is None else {MOMENT_KEY: moment, TABLE_STATE_KEY: state}
         stored_notes = self._ledger.store_notes(grant, 0, notes)
-        if stored_notes[MOMENT] != moment and (state is None or stored_notes[STATE] != state):
+        if stored_notes[MOMENT_KEY] != moment and (state is None or stored_notes[TABLE_STATE_KEY] != state):
             raise InvalidArgument(
                 "data", "the engine's data may have changed since this request began; ask under a new request"
             )

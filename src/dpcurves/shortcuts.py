@@ -36,7 +36,7 @@ from .arguments import (
 from .conversation import RocThresholds
 from .curves import Question
 from .data import (
-    CAP_ALONE,
+    CAP_WITHOUT_WEIGHT_RULE,
     HUNDREDTHS,
     SCORES,
     UNIT_INTERVAL,
@@ -215,7 +215,7 @@ def add_privacy_arguments(function: Call) -> Call:
         """
         unknown = next((name for name in keywords if name not in full_signature.parameters), None)
         if unknown is not None:
-            hint = BOTH_BOUNDS if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
+            hint = BOUNDS_ADVICE if unknown in ("lower", "upper") and "bounds" in full_signature.parameters else ""
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument {unknown!r}{hint}")
         _require_arguments(function.__name__, full_signature, args, keywords)
         if keywords.get(COLUMN) is not None or keywords.get(WHERE) is not None:
@@ -275,9 +275,9 @@ def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tup
     return (), {**keywords, VALUES: selected}
 
 
-BOTH_BOUNDS = ": both ends are one argument, bounds=(lower, upper)"
-NEIGHBOURS = "dp.REPLACE_ONE (the number of records is public) or dp.ADD_REMOVE (it is private)"
-EXAMPLES = {
+BOUNDS_ADVICE = ": both ends are one argument, bounds=(lower, upper)"
+ADJACENCY_CHOICES = "dp.REPLACE_ONE (the number of records is public) or dp.ADD_REMOVE (it is private)"
+EXAMPLE_ARGUMENTS = {
     "adjacency": "dp.ADD_REMOVE", "bounds": "(0, 100)", "grid": "dp.Grid(0, 100, cells=64)", "delta": '"1e-6"',
     "coverage": "0.95", "model": "dp.PUBLIC_MODEL", "row_categories": '("a", "b")', "column_categories": '("a", "b")',
     "x_grid": "dp.Grid(0, 100, cells=64)", "y_grid": "dp.Grid(0, 100, cells=64)",
@@ -314,11 +314,13 @@ def _require_arguments(
         for parameter in parameters
         if parameter.kind is not Parameter.KEYWORD_ONLY and parameter.default is parameter.empty
     ]
-    missing_keywords = [f"{name}={EXAMPLES.get(name, '...')}" for name in missing_names if name not in positional]
+    missing_keywords = [
+        f"{name}={EXAMPLE_ARGUMENTS.get(name, '...')}" for name in missing_names if name not in positional
+    ]
     passed_keywords = [f"{name}=..." for name in passed_by_name]
     call = f"dp.{function}({', '.join([*positional, *passed_keywords, *missing_keywords, *loss])})"
     kind = "argument" if len(missing_names) == 1 else "arguments"
-    neighbours = f"; adjacency is {NEIGHBOURS}" if "adjacency" in missing_names else ""
+    neighbours = f"; adjacency is {ADJACENCY_CHOICES}" if "adjacency" in missing_names else ""
     missing = f"missing {len(missing_names)} required keyword-only {kind}: {', '.join(map(repr, missing_names))}"
     raise TypeError(f"{function}() {missing}{neighbours}; a complete call: {call}")
 
@@ -448,7 +450,7 @@ def add_weights(
     """
     if weight is None:
         if weight_cap is not None:
-            raise InvalidArgument("weight_cap", CAP_ALONE)
+            raise InvalidArgument("weight_cap", CAP_WITHOUT_WEIGHT_RULE)
         return table, {}
     if isinstance(table, ColumnOfTable):
         require_type("weight", weight, (str, Expression), "the name of a column of the table")

@@ -46,17 +46,17 @@ from .shortcuts import parse_loss
 from .strategies.choice import find_unlisted
 from .trust import TrustModel
 
-ALL = Fraction(1)
+WHOLE_BUDGET = Fraction(1)
 """Fraction of the budget of a study: the whole."""
 FALSE_ALARM_PROBABILITY = 0.05
 """Probability of a false alarm of drift in a study, unless the study states another."""
 BILLION = 10**9
 """Ledger units per epsilon or rho: the ledger counts whole billionths."""
 # Fields of the file: those of a question besides the question's own, numbers of the budget, and all of a study.
-OWN = ("name", "share", "since", "false_alarm_rate", "title", "text", "view")
-NUMBERS = ("epsilon", "rho", "delta")
-KNOWN = (*NUMBERS, "question", "title", "text", "source", "labels", "categories", "view")
-TITLE = "Study"
+STUDY_FIELDS = ("name", "share", "since", "false_alarm_rate", "title", "text", "view")
+LOSS_FIELDS = ("epsilon", "rho", "delta")
+KNOWN_FIELDS = (*LOSS_FIELDS, "question", "title", "text", "source", "labels", "categories", "view")
+DEFAULT_TITLE = "Study"
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
@@ -106,7 +106,7 @@ class Study:
 
     questions: tuple[StudyQuestion, ...]
     loss: PrivacyLoss
-    title: str = TITLE
+    title: str = DEFAULT_TITLE
     text: str = ""
     source: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -178,7 +178,7 @@ class Study:
             raise InvalidArgument("study", 'an object is needed, as in {"question": [...]}')
 
         # All fields are checked before a question is built: an error names the field as the file has it.
-        require_known_fields(stored, KNOWN)
+        require_known_fields(stored, KNOWN_FIELDS)
         entries = stored.get("question")
         if (
             not isinstance(entries, list)
@@ -186,7 +186,7 @@ class Study:
             or not entries
         ):
             raise InvalidArgument("question", "a list of at least one question is needed: [[question]] in TOML")
-        for name in NUMBERS:
+        for name in LOSS_FIELDS:
             number = stored.get(name)
             if number is not None and (isinstance(number, bool) or not isinstance(number, int | float | str)):
                 raise InvalidArgument(name, f"a number is needed, as in 0.5, got {describe_value(number)}")
@@ -369,9 +369,9 @@ def _parse_questions(entries: list[Mapping[str, Any]], views: Mapping[str, View]
     ]
     given_shares = [share for share in shares if share is not None]
     open_count = len(shares) - len(given_shares)
-    default_share = (ALL - sum(given_shares, Fraction(0))) / open_count if open_count else ALL
+    default_share = (WHOLE_BUDGET - sum(given_shares, Fraction(0))) / open_count if open_count else WHOLE_BUDGET
     for number, (entry, share) in enumerate(zip(entries, shares, strict=True), 1):
-        question = question_from_json({name: value for name, value in entry.items() if name not in OWN})
+        question = question_from_json({name: value for name, value in entry.items() if name not in STUDY_FIELDS})
         if "view" in entry:
             question = find_view(entry["view"], views).apply(question)
         name = entry.get("name", entry["ask"] if number == 1 else f"{entry['ask']}-{number}")

@@ -46,13 +46,19 @@ LANGUAGES: Mapping[str, str] = {ENGLISH: "English", "de": "Deutsch", "fr": "fran
 """Names of the languages of pages and pictures, each in that language, by the code of ISO 639-1."""
 CATALOGUES = Path(__file__).parent / "locale"
 """Folder of the catalogues: ``LANGUAGE/LC_MESSAGES/dpcurves.po``."""
-NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?%?"
+NUMBER_PATTERN = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?%?"
 """Regular expression of a number as the package writes it in English, such as ``-1,234.5e-6`` or ``95%``."""
-DATE = r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d)?)?(?: UTC)?"
+DATE_PATTERN = r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d)?)?(?: UTC)?"
 """Regular expression of an ISO 8601 date, perhaps with a time and ``UTC``, as the package writes it in English."""
-FIELD = re.compile(r"\{((number|date|name|phrase|text)(?:_\d)?)\}")
+FIELD_PATTERN = re.compile(r"\{((number|date|name|phrase|text)(?:_\d)?)\}")
 """Regular expression of a field of a message: its name, such as ``number_2``, and its kind, such as ``number``."""
-PATTERNS: Mapping[str, str] = {"number": NUMBER, "date": DATE, "name": ".+?", "phrase": ".+?", "text": ".+?"}
+PATTERNS_BY_KIND: Mapping[str, str] = {
+    "number": NUMBER_PATTERN,
+    "date": DATE_PATTERN,
+    "name": ".+?",
+    "phrase": ".+?",
+    "text": ".+?",
+}
 """Regular expression of the texts that a field of each kind may have."""
 logger = logging.getLogger(__name__)
 
@@ -81,9 +87,9 @@ class Message:
     @classmethod
     def parse(cls, text: str, translation: str) -> Message:
         """Return the message of a catalogue entry: `text` is English with fields, `translation` has the same fields."""
-        constants = FIELD.split(text)[::3]
-        kinds = {match[1]: match[2] for match in FIELD.finditer(text)}
-        groups = [f"(?P<{name}>{PATTERNS[kind]})" for name, kind in kinds.items()]
+        constants = FIELD_PATTERN.split(text)[::3]
+        kinds = {match[1]: match[2] for match in FIELD_PATTERN.finditer(text)}
+        groups = [f"(?P<{name}>{PATTERNS_BY_KIND[kind]})" for name, kind in kinds.items()]
         lazy = "".join(part for pair in zip(map(re.escape, constants), [*groups, ""], strict=True) for part in pair)
         return cls(
             re.compile(lazy, re.DOTALL), re.compile(lazy.replace(".+?", ".+"), re.DOTALL), translation,
@@ -128,7 +134,7 @@ def load_catalogue(language: str) -> tuple[Mapping[str, str], tuple[Message, ...
 
     with (CATALOGUES / language / "LC_MESSAGES" / "dpcurves.po").open("rb") as file:
         entries = [(str(entry.id), str(entry.string)) for entry in read_po(file, locale=language) if entry.id]
-    plain = {text: translation for text, translation in entries if not FIELD.search(text)}
+    plain = {text: translation for text, translation in entries if not FIELD_PATTERN.search(text)}
     messages = [Message.parse(text, translation) for text, translation in entries if text not in plain]
     return plain, tuple(sorted(messages, key=_rank_message))
 
@@ -213,7 +219,7 @@ class Reader:
         stripped = text.strip()
         if " ".join(text.split()) in self.names or not any(map(str.isalnum, text)):
             return text
-        if re.fullmatch(NUMBER, stripped) or re.fullmatch(DATE, stripped):
+        if re.fullmatch(NUMBER_PATTERN, stripped) or re.fullmatch(DATE_PATTERN, stripped):
             return text.replace(stripped, self.format_value(stripped))
         if text in plain:
             return plain[text]
@@ -279,7 +285,7 @@ class Reader:
                 names = {name for name, value in fields if kinds[name] == "name" and not self._is_name(value)}
                 values.update(dict.fromkeys(names))
             if None not in values.values():
-                parts = FIELD.split(message.translation)  # constants, names and kinds of fields, in turn
+                parts = FIELD_PATTERN.split(message.translation)  # constants, names and kinds of fields, in turn
                 parts[1::3] = [str(values[name]) for name in parts[1::3]]
                 return "".join(part for number, part in enumerate(parts) if number % 3 != 2)  # not the kinds
         return None
@@ -291,7 +297,9 @@ class Reader:
             text: Text of a picture or page.
         """
         words = [text, *text.split(", ")]
-        is_known = [" ".join(word.split()) in self.names or re.fullmatch(NUMBER, word) is not None for word in words]
+        is_known = [
+            " ".join(word.split()) in self.names or re.fullmatch(NUMBER_PATTERN, word) is not None for word in words
+        ]
         return is_known[0] or all(is_known[1:])
 
     def _translate_field(self, value: str, kind: str) -> str | None:
@@ -317,7 +325,7 @@ class Reader:
             The text in the style of the language; unchanged if it is neither a number nor a date.
         """
         locale = load_locale(self.language)
-        if re.fullmatch(DATE, text):
+        if re.fullmatch(DATE_PATTERN, text):
             from babel.dates import format_date, format_datetime
 
             day, *time = text.removesuffix(" UTC").split(" ")
@@ -326,7 +334,7 @@ class Reader:
             length = "medium" if time[0].count(":") == 2 else "short"
             moment = datetime.fromisoformat(f"{day} {time[0]}")
             return f"{format_datetime(moment, length, locale=locale)}{' UTC' * text.endswith(' UTC')}"
-        if not re.fullmatch(NUMBER, text):
+        if not re.fullmatch(NUMBER_PATTERN, text):
             return text
         from babel.numbers import format_decimal
 

@@ -724,6 +724,6 @@ COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType({
     **{name: _make_question_command(name) for name in QUESTIONS},
 })  # fmt: skip
 
-PROVIDED = PackageCommands(
+PACKAGE_COMMANDS = PackageCommands(
     groups={"audit": Group("Privacy audits: a lower confidence bound of the privacy loss of a release.", COMMANDS)}
 )

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, Plan
+from dpcurves.conversation import WHOLE_BUDGET, Plan
 from dpcurves.curves.result import CurveWarning
 from dpcurves.data import Axis, Categories
 from dpcurves.ledger import Account, Ledger, QuestionBudget
@@ -36,8 +36,8 @@ from .neighbouring_datasets import NeighbouringDatasets
 from .samplers import CallableSampler, KilledSampler, Publish, Sampler, as_csv
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
-ONE = PrivacyLoss.pure(1)
-HALF_RHO = PrivacyLoss.zcdp(Fraction(1, 2))
+EPSILON_ONE = PrivacyLoss.pure(1)
+RHO_HALF = PrivacyLoss.zcdp(Fraction(1, 2))
 STREAM_STEPS = 4
 """Time steps of a stream, and cells of a grid, in these targets."""
 CALL_SECONDS = 120.0
@@ -147,38 +147,40 @@ def _list_stream_targets() -> Iterator[AuditTarget]:
     forest = Forest.from_json({"all": {"left": ["a", "b"], "right": ["c"]}})
     time_steps = TimeStepQuery(states, STREAM_STEPS)
     streams: list[tuple[str, Any, Any, tuple[PrivacyLoss, ...]]] = [
-        ("stream, each step", mechanisms.Perturber(), time_steps, (ONE, HALF_RHO)),
-        ("stream, totals by a tree", mechanisms.TreeCounter(), time_steps, (ONE, HALF_RHO)),
-        ("stream, totals by buffers", mechanisms.BufferedCounter(), time_steps, (HALF_RHO,)),
+        ("stream, each step", mechanisms.Perturber(), time_steps, (EPSILON_ONE, RHO_HALF)),
+        ("stream, totals by a tree", mechanisms.TreeCounter(), time_steps, (EPSILON_ONE, RHO_HALF)),
+        ("stream, totals by buffers", mechanisms.BufferedCounter(), time_steps, (RHO_HALF,)),
         (
             "stream, groups",
             mechanisms.Pegasus(),
             GroupedTimeStepQuery(states, STREAM_STEPS, deviation=Fraction(2)),
-            (ONE, HALF_RHO),
+            (EPSILON_ONE, RHO_HALF),
         ),
         (
             "stream, hierarchy",
             mechanisms.Hierarchy(),
             HierarchyQuery.from_forest("state", forest, STREAM_STEPS),
-            (ONE, HALF_RHO),
+            (EPSILON_ONE, RHO_HALF),
         ),
         (
             "stream, pruned hierarchy",
             mechanisms.PrunedHierarchy(),
             PrunedQuery.from_forest("state", forest, STREAM_STEPS),
-            (ONE, HALF_RHO),
+            (EPSILON_ONE, RHO_HALF),
         ),
     ]
     family = families.streams(STREAM_STEPS, adjacency=ADD_REMOVE)
     for name, mechanism, query, losses in streams:
         for loss in losses:
             yield AuditTarget(f"{name}: {loss}", StreamSampler(name, mechanism, query, loss), family, loss, "mechanism")
-    weighted = StreamSampler("stream, weighted totals", mechanisms.PIdentityCounter(), TimeStepQuery(states, 32), ONE)
+    weighted = StreamSampler(
+        "stream, weighted totals", mechanisms.PIdentityCounter(), TimeStepQuery(states, 32), EPSILON_ONE
+    )
     steps = families.streams(32, adjacency=ADD_REMOVE)  # the shortest stream that has a stored strategy
-    yield AuditTarget(f"{weighted.name}: {ONE}", weighted, steps, ONE, "mechanism")
+    yield AuditTarget(f"{weighted.name}: {EPSILON_ONE}", weighted, steps, EPSILON_ONE, "mechanism")
     name = "stream, each step and what is not counted"
     reasons = len(TUPLE_REASONS)
-    for loss in (ONE, HALF_RHO):
+    for loss in (EPSILON_ONE, RHO_HALF):
         sampler = StreamSampler(name, mechanisms.WithUncountedTotals(mechanisms.Perturber()), time_steps, loss, reasons)
         yield AuditTarget(f"{name}: {loss}", sampler, family, loss, "mechanism")
 
@@ -321,10 +323,10 @@ def _list_surveys() -> Iterator[tuple[str, Any, NeighbouringDatasets]]:
     for value, other_value in values:
         datasets += [((value, name), (other_value, name)) for name in names]
     family = families.pairs(datasets, adjacency=REPLACE_ONE, name="values of a person")
-    yield "report for a curve", Task(curve, ONE, 1000), family
-    yield "report with public coins", Task(curve, ONE, 1000, coins=Coins.PUBLIC), family
-    yield "report rounded by chance", Task(shares, ONE, 1000, rounding=Rounding.RANDOMIZED), family
-    yield "report for a curve", Task(curve, HALF_RHO, 1000), family
+    yield "report for a curve", Task(curve, EPSILON_ONE, 1000), family
+    yield "report with public coins", Task(curve, EPSILON_ONE, 1000, coins=Coins.PUBLIC), family
+    yield "report rounded by chance", Task(shares, EPSILON_ONE, 1000, rounding=Rounding.RANDOMIZED), family
+    yield "report for a curve", Task(curve, RHO_HALF, 1000), family
 
 
 def _list_report_targets() -> Iterator[AuditTarget]:
@@ -340,7 +342,7 @@ def _list_report_targets() -> Iterator[AuditTarget]:
                 f"{randomiser.NAME} of {answers} answers",
                 ResponseSampler(randomiser.NAME, randomiser),
                 family,
-                ONE,
+                EPSILON_ONE,
                 "noise",
             )
     for name, task, family in _list_surveys():
@@ -447,15 +449,19 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
     datasets = [([0, 7, 7, 7], [7, 7, 7, 7]), ([0, 0, 0, 0], [7, 0, 0, 0]), ([1, 2, 3, 4], [6, 2, 3, 4])]
     family = families.pairs(datasets, adjacency=REPLACE_ONE, name=f"{people} people")
     for name, kernel in (("collisions", collision), ("distances", gini)):
-        plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE)
+        plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=EPSILON_ONE)
         yield AuditTarget(
-            f"pairs, answers on {name}", PairAnswersSampler(name, kernel, plan, seed), family, ONE, "noise"
+            f"pairs, answers on {name}", PairAnswersSampler(name, kernel, plan, seed), family, EPSILON_ONE, "noise"
         )
         if find_spec("rbcl"):
             sampler = GarbledAnswersSampler(name, kernel, plan, seed)
-            yield AuditTarget(f"pairs, garbled answers on {name}", sampler, family, ONE, "transcript")
+            yield AuditTarget(f"pairs, garbled answers on {name}", sampler, family, EPSILON_ONE, "transcript")
         yield AuditTarget(
-            f"pairs, noisy sum of {name}", _make_pair_sum_sampler(kernel, people, seed), family, ONE, "mechanism"
+            f"pairs, noisy sum of {name}",
+            _make_pair_sum_sampler(kernel, people, seed),
+            family,
+            EPSILON_ONE,
+            "mechanism",
         )
 
 
@@ -469,7 +475,7 @@ def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
     """
     from dpcurves_parties import pairs
 
-    plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=ONE, noise=pairs.NoisePlacement.ON_SUM)
+    plan = pairs.plan(kernel, people=people, pairs_per_person=2, loss=EPSILON_ONE, noise=pairs.NoisePlacement.ON_SUM)
 
     def sum_pairs(data: Any) -> Any:
         """Return a simulated statistic of all pairs and its 90 % interval, as the audited outcome.
@@ -520,7 +526,7 @@ class TwoServersSampler:
         encoding = TreeEncoding(axis.slots, engine)
         places = axis.grid.cell_of(np.asarray(data, dtype=np.float64))
         plan = trust.plan_query(self.query, self.loss, REPLACE_ONE.to_adjacency(EACH_RECORD, len(data)))
-        allotment = QuestionBudget.for_planning(self.loss.as_single_release()).pay("audit", ALL)
+        allotment = QuestionBudget.for_planning(self.loss.as_single_release()).pay("audit", WHOLE_BUDGET)
         found = []
         for _ in range(number):
             shares = encoding.share_records(places, Randomness.from_system())
@@ -540,7 +546,7 @@ def _list_two_server_targets() -> Iterator[AuditTarget]:
         ("two servers, thresholds", PrefixQuery(axes, prefix_lengths=(1, 2, 3))),
         ("two servers, all cells", CountQuery(axes, CountUse.PREFIXES)),
     ):
-        for loss in (ONE, HALF_RHO):
+        for loss in (EPSILON_ONE, RHO_HALF):
             yield AuditTarget(f"{name}: {loss}", TwoServersSampler(name, query, loss), family, loss, "transcript")
 
 
@@ -562,14 +568,14 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
     model = SecureSum(SITES, 1)
     keys = [Ed25519PrivateKey.generate() for _ in range(SITES)]
     roster = model.build_roster(os.urandom(32), [key.public_key().public_bytes_raw() for key in keys])
-    terms = FederationTerms(model, roster, ADD_REMOVE, EACH_RECORD, (), ONE)
+    terms = FederationTerms(model, roster, ADD_REMOVE, EACH_RECORD, (), EPSILON_ONE)
     sites = [
         Site(terms, Signer(site, key), {"value": data[site::SITES]}, Ledger.open("sqlite://"), "audit")
         for site, key in enumerate(keys)
     ]
     with catch_warnings(action="ignore", category=CurveWarning):
         curve = Federation.from_sites(terms, sites).ask(
-            dp.HistogramQuestion("value", dp.Grid(0, 1, cells=STREAM_STEPS)), ONE
+            dp.HistogramQuestion("value", dp.Grid(0, 1, cells=STREAM_STEPS)), EPSILON_ONE
         )
     answer: Mapping[str, Any] = json.loads(curve.to_json())
     return answer
@@ -584,7 +590,7 @@ def _list_site_targets() -> Iterator[AuditTarget]:
     edges = np.linspace(0, 1, STREAM_STEPS + 1)
     family = families.values(edges, adjacency=ADD_REMOVE)
     yield AuditTarget(
-        "federation of sites, histogram", CallableSampler(ask_federation, CALL_SECONDS), family, ONE, "json"
+        "federation of sites, histogram", CallableSampler(ask_federation, CALL_SECONDS), family, EPSILON_ONE, "json"
     )
 
 
@@ -596,20 +602,24 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     stream_family = families.streams(STREAM_STEPS, adjacency=ADD_REMOVE)
     for reading, counts in (("counts", Counts(states)), ("totals", Totals(states)), ("groups", Groups(states))):
         yield AuditTarget(
-            f"followed stream of {reading}", _make_stream_sampler(counts, ONE), stream_family, ONE, "json"
+            f"followed stream of {reading}",
+            _make_stream_sampler(counts, EPSILON_ONE),
+            stream_family,
+            EPSILON_ONE,
+            "json",
         )
     yield AuditTarget(
         "followed stream, twice over one store",
-        _make_stream_sampler(Counts(states), ONE, 2),
+        _make_stream_sampler(Counts(states), EPSILON_ONE, 2),
         stream_family,
-        ONE,
+        EPSILON_ONE,
         "ledger",
     )
     yield AuditTarget(
         "followed stream, killed and resumed",
-        _make_killed_stream_sampler(Counts(states), ONE),
+        _make_killed_stream_sampler(Counts(states), EPSILON_ONE),
         stream_family,
-        ONE,
+        EPSILON_ONE,
         "ledger",
     )
     for name, task, family in _list_surveys():
@@ -620,7 +630,7 @@ def _list_public_targets() -> Iterator[AuditTarget]:
             "verification server, histogram",
             CallableSampler(ask_verification_server, CALL_SECONDS),
             values,
-            ONE,
+            EPSILON_ONE,
             "json",
         )
 
@@ -650,18 +660,18 @@ def ask_verification_server(data: Any) -> Mapping[str, Any]:
         for person in ("analyst", "steward"):
             services.people.add(MACHINE, person, PASSWORD)
         services.datasets.add(
-            MACHINE, Account("values", REPLACE_ONE, EACH_RECORD, ONE), Source(str(records)),
+            MACHINE, Account("values", REPLACE_ONE, EACH_RECORD, EPSILON_ONE), Source(str(records)),
             (dp.NumericColumn("value", 0, 1),), name="values", relation=Relation.FIRST, units=len(data),
         )  # fmt: skip
         services.people.give_role(MACHINE, "steward", Role.STEWARD, "values")
         steward = services.sessions.begin_session("steward").principal
         services.projects.make(steward, "study", "values")
-        services.projects.set_allowance(steward, "study", ONE)
+        services.projects.set_allowance(steward, "study", EPSILON_ONE)
         services.projects.add_member(steward, "study", "analyst")
-        services.projects.set_allowance(steward, "study", ONE, "analyst")
+        services.projects.set_allowance(steward, "study", EPSILON_ONE, "analyst")
         analyst = services.sessions.begin_session("analyst").principal
         question = services.questions.ask(
-            analyst, "study", {"ask": "histogram", "column": "value", "grid": f"0:1:{STREAM_STEPS}"}, ONE
+            analyst, "study", {"ask": "histogram", "column": "value", "grid": f"0:1:{STREAM_STEPS}"}, EPSILON_ONE
         )
         Worker(url, "auditor").work_once()
         Queue(services.archive).publish_states()

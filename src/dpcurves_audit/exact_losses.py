@@ -43,9 +43,9 @@ from dpcurves_sites import shares
 from . import neighbouring_datasets as families
 from .deployments import (
     ADD_REMOVE,
-    HALF_RHO,
-    ONE,
+    EPSILON_ONE,
     REPLACE_ONE,
+    RHO_HALF,
     AuditTarget,
     PairAnswersSampler,
     ReportSampler,
@@ -59,8 +59,8 @@ from .response_losses import find_answers_loss, find_report_distribution, find_s
 from .targets import EDGES, GRID_CELLS, LazyTreeSampler, MechanismSampler, NoiseSampler, SitesSampler
 from .traced_draws import (
     ORDERS,
-    PLANTED,
-    UNUSED,
+    PLANTED_NOISE,
+    UNUSED_RANDOMNESS,
     ChoicePath,
     ReplacedDraws,
     SeededDraw,
@@ -135,7 +135,7 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
         find_loss = _choose_target_loss(target, quick=quick)
         if find_loss is not None:
             yield ExactLoss(target.name, target.loss, find_loss)
-    for loss in (ONE, HALF_RHO):
+    for loss in (EPSILON_ONE, RHO_HALF):
         for neighbours in (ADD_REMOVE, REPLACE_ONE):
             setting = f"{loss}, {neighbours.value}"
             for name, sampler, family in _list_more_sums(loss, neighbours):
@@ -277,7 +277,7 @@ def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLo
         sides = []
         for data in (pair.left, pair.right):
             plan, table = sampler.plan_and_tabulate(data)
-            sides.append(TracedRelease(partial(sampler.mechanism.run, table, plan, UNUSED)))
+            sides.append(TracedRelease(partial(sampler.mechanism.run, table, plan, UNUSED_RANDOMNESS)))
         losses.append(compare_releases(sides[0], sides[1], claim))
     return max(losses)
 
@@ -385,7 +385,7 @@ def list_polya_shares(model: Any, noise: Noise) -> list[tuple[Fraction, Fraction
 
     with patch.object(shares, "sample_polya_differences", require_secret_source(record)):
         for _ in range(model.honest_sites):
-            model.sample_noise_share(noise, 1, UNUSED)
+            model.sample_noise_share(noise, 1, UNUSED_RANDOMNESS)
     return drawn
 
 
@@ -441,7 +441,7 @@ def list_share_variances(model: Any, noise: Noise) -> list[float]:
 
     with patch.object(discrete_gaussian, "sample", require_secret_source(record)):
         for _ in range(model.honest_sites):
-            model.sample_noise_share(noise, 1, UNUSED)
+            model.sample_noise_share(noise, 1, UNUSED_RANDOMNESS)
     return variances
 
 
@@ -493,7 +493,7 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         """
         drawn = len(noises)
         noises.extend([noise] * size)
-        return PLANTED * np.arange(drawn + 1, drawn + size + 1)
+        return PLANTED_NOISE * np.arange(drawn + 1, drawn + size + 1)
 
     tree = mechanisms.LazyTree(noise_sampler=draw_planted)
     query = queries.PrefixQuery(axes, tuple(range(1, GRID_CELLS + 1)))
@@ -528,8 +528,8 @@ def _find_blocks_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
                 return super().keep(notes)
 
         noises.clear()
-        tree.answer(lambda edges: [*(below[edge] for edge in edges), int(table[-1])], plan, Memory(), UNUSED)
-        exact = [value - PLANTED * number for number, value in enumerate(stored, start=1)]
+        tree.answer(lambda edges: [*(below[edge] for edge in edges), int(table[-1])], plan, Memory(), UNUSED_RANDOMNESS)
+        exact = [value - PLANTED_NOISE * number for number, value in enumerate(stored, start=1)]
         if len(noises) != len(stored) or max(map(abs, exact)) > table.sum():
             return []  # a block has the noise of another one
         return [([value], noise) for value, noise in zip(exact, noises, strict=True)]
@@ -587,7 +587,7 @@ def walk_choices(mechanism: Any, table: Table, plan: Plan) -> dict[Any, float]:
         table: Exact numbers of a query.
         plan: The plan of the query.
     """
-    return find_outcome_distribution(lambda: mechanism.run(table, plan, UNUSED))
+    return find_outcome_distribution(lambda: mechanism.run(table, plan, UNUSED_RANDOMNESS))
 
 
 def _record_noise(mechanism: Any, table: Table, plan: Plan) -> list[Noise]:
@@ -600,7 +600,7 @@ def _record_noise(mechanism: Any, table: Table, plan: Plan) -> list[Noise]:
     """
     draws = ReplacedDraws(ChoicePath())
     with draws.replace():
-        mechanism.run(table, plan, UNUSED)
+        mechanism.run(table, plan, UNUSED_RANDOMNESS)
     return draws.noises
 
 

@@ -188,7 +188,7 @@ WEIGHT_CAP = 4.0
 FOUR_CELLS = Grid(0, 1, cells=4)
 """Grid of four cells on [0, 1]: few, so that all answers occur often."""
 
-WEIGHED = make_records_factory(
+WEIGHTED_RECORDS = make_records_factory(
     "value weight", (1.0, 4.0), (0.0, 4.0), (0.6, 2.5), (1.0, 9.0), (0.5, 0.0), (0.5, nan), (0.5, -1.0)
 )
 _timed = make_records_factory(
@@ -197,12 +197,12 @@ _timed = make_records_factory(
 _paired = make_records_factory(
     "label first second", (1, 0.9, 0.1), (0, 0.1, 0.9), (1, 0.1, 0.1), (0, 0.9, 0.9), (1, nan, 0.5), (7, 0.5, 0.5)
 )
-PLANE = make_records_factory(
+PLANE_RECORDS = make_records_factory(
     "x y", (0.9, 0.9), (0.1, 0.1), (0.1, 0.9), (0.9, 0.1), (nan, 0.9), (2.0, -1.0), (1e308, 5e-324)
 )
 _listed = make_records_factory("value kind", (0.9, "a"), (0.1, "b"), (0.1, "a"), (0.9, "b"), (0.9, "c"), (0.9, ""))
 
-OTHERS: Mapping[str, AuditQuestion] = {
+FURTHER_QUESTIONS: Mapping[str, AuditQuestion] = {
     "curve of any range": AuditQuestion(lambda grid: dp.AutoRangeCdfQuestion(COLUMN)),
     "median of any range": AuditQuestion(lambda grid: dp.AutoRangeQuantilesQuestion(COLUMN, (0.5,))),
     "histogram of any range": AuditQuestion(lambda grid: dp.AutoRangeHistogramQuestion(COLUMN)),
@@ -223,31 +223,33 @@ OTHERS: Mapping[str, AuditQuestion] = {
     "summaries of groups": AuditQuestion(
         lambda grid: dp.SummaryQuestion(COLUMN, *_find_bounds(grid), by=KINDS), _listed
     ),
-    "weighted curve": AuditQuestion(lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", WEIGHT_CAP), WEIGHED),
+    "weighted curve": AuditQuestion(
+        lambda grid: dp.WeightedCdfQuestion(COLUMN, grid, "weight", WEIGHT_CAP), WEIGHTED_RECORDS
+    ),
     "weighted histogram": AuditQuestion(
-        lambda grid: dp.WeightedHistogramQuestion(COLUMN, grid, "weight", WEIGHT_CAP), WEIGHED
+        lambda grid: dp.WeightedHistogramQuestion(COLUMN, grid, "weight", WEIGHT_CAP), WEIGHTED_RECORDS
     ),
     "weighted quantiles": AuditQuestion(
-        lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", WEIGHT_CAP), WEIGHED
+        lambda grid: dp.WeightedQuantilesQuestion(COLUMN, grid, (0.5,), "weight", WEIGHT_CAP), WEIGHTED_RECORDS
     ),
     "weighted mean": AuditQuestion(
-        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", WEIGHT_CAP), WEIGHED
+        lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", WEIGHT_CAP), WEIGHTED_RECORDS
     ),
     "weighted sum": AuditQuestion(
         lambda grid: dp.WeightedSummaryQuestion(COLUMN, *_find_bounds(grid), "weight", WEIGHT_CAP, statistic="sum"),
-        WEIGHED,
+        WEIGHTED_RECORDS,
     ),
     "weighted curve of any range": AuditQuestion(
-        lambda grid: dp.AutoRangeWeightedCdfQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHED
+        lambda grid: dp.AutoRangeWeightedCdfQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHTED_RECORDS
     ),
     "weighted histogram of any range": AuditQuestion(
-        lambda grid: dp.AutoRangeWeightedHistogramQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHED
+        lambda grid: dp.AutoRangeWeightedHistogramQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHTED_RECORDS
     ),
     "weighted median of any range": AuditQuestion(
-        lambda grid: dp.AutoRangeWeightedQuantilesQuestion(COLUMN, (0.5,), "weight", WEIGHT_CAP), WEIGHED
+        lambda grid: dp.AutoRangeWeightedQuantilesQuestion(COLUMN, (0.5,), "weight", WEIGHT_CAP), WEIGHTED_RECORDS
     ),
     "weighted mean of any bounds": AuditQuestion(
-        lambda grid: dp.AutoRangeWeightedSummaryQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHED
+        lambda grid: dp.AutoRangeWeightedSummaryQuestion(COLUMN, "weight", WEIGHT_CAP), WEIGHTED_RECORDS
     ),
     "weighted survival": AuditQuestion(
         lambda grid: dp.WeightedSurvivalQuestion("time", "event", grid, "weight", WEIGHT_CAP), _timed
@@ -284,22 +286,22 @@ OTHERS: Mapping[str, AuditQuestion] = {
         make_records_factory("label kind", (1, "a"), (0, "b"), (1, "b"), (0, "a"), (7, "a"), (1, "c")),
     ),
     "histogram of two columns": AuditQuestion(
-        lambda grid: dp.Histogram2DQuestion("x", "y", Grid(0, 1, cells=2), Grid(0, 1, cells=2)), PLANE
+        lambda grid: dp.Histogram2DQuestion("x", "y", Grid(0, 1, cells=2), Grid(0, 1, cells=2)), PLANE_RECORDS
     ),
     "bounds of two columns": AuditQuestion(
         lambda grid: dp.PlaneBoundsQuestion(
             dp.BoundsQuestion("x", unit=0.125, coverage="0.9"), dp.BoundsQuestion("y", unit=0.125, coverage="0.9")
         ),
-        PLANE,
+        PLANE_RECORDS,
     ),
     "residuals over predictions": AuditQuestion(
-        lambda grid: dp.ResidualPlotQuestion("x", "y", 0.125, 0.125, "0.9", dp.PUBLIC_MODEL, cells=4), PLANE
+        lambda grid: dp.ResidualPlotQuestion("x", "y", 0.125, 0.125, "0.9", dp.PUBLIC_MODEL, cells=4), PLANE_RECORDS
     ),
     "predicted and observed": AuditQuestion(
-        lambda grid: dp.PredictedObservedQuestion("x", "y", FOUR_CELLS, FOUR_CELLS), PLANE
+        lambda grid: dp.PredictedObservedQuestion("x", "y", FOUR_CELLS, FOUR_CELLS), PLANE_RECORDS
     ),
     "forecasts of quantiles": AuditQuestion(
-        lambda grid: dp.QuantileForecastsQuestion(("x", "y"), (0.1, 0.9), Grid(-1, 1, cells=4)), PLANE
+        lambda grid: dp.QuantileForecastsQuestion(("x", "y"), (0.1, 0.9), Grid(-1, 1, cells=4)), PLANE_RECORDS
     ),
     "binned residuals": _make_score_question("BinnedResidualsQuestion", model=dp.PUBLIC_MODEL, bins=2, grid=FOUR_CELLS),
     "smooth area": _make_score_question("SmoothAucQuestion", grid=Grid(0, 1, cells=16)),
@@ -344,7 +346,7 @@ OTHERS: Mapping[str, AuditQuestion] = {
 }  # fmt: skip
 """Further questions: without a range, by other methods, with weights, groups, times, several columns, and models."""
 
-UNLISTED = dp.CountQuestion("given", by=UnlistedCategories("name"))
+UNLISTED_COUNTS = dp.CountQuestion("given", by=UnlistedCategories("name"))
 """Counts of unlisted categories, by partition selection."""
 
 

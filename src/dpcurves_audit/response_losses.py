@@ -123,12 +123,13 @@ class ReportPath(ChoicePath):
             fine: Indices of fine cells; their number if a value is missing.
             randomness: Without effect.
         """
-        from dpcurves_local.device import PARTS
+        from dpcurves_local.device import ROUNDING_DENOMINATOR
 
         cells, parts = rounding.find_probabilities(fine)
         is_missing = fine == rounding.fine_axis.grid.cells
         rounds_up = [
-            not missing and self.choose_bit(int(part) / PARTS) for part, missing in zip(parts, is_missing, strict=True)
+            not missing and self.choose_bit(int(part) / ROUNDING_DENOMINATOR)
+            for part, missing in zip(parts, is_missing, strict=True)
         ]
         rounded: Table = np.where(is_missing, rounding.axis.grid.cells, cells + np.array(rounds_up, dtype=np.int64))
         return rounded

@@ -59,9 +59,9 @@ from .auditor import (
 from .deployments import (
     ADD_REMOVE,
     CALL_SECONDS,
-    HALF_RHO,
-    ONE,
+    EPSILON_ONE,
     REPLACE_ONE,
+    RHO_HALF,
     SITES,
     AuditTarget,
     list_deployment_targets,
@@ -70,15 +70,15 @@ from .neighbouring_datasets import NeighbouringDatasets, NeighbourPair
 from .outcome_scores import OutcomeParser
 from .questions import (
     COLUMN,
+    FURTHER_QUESTIONS,
     LABEL,
-    OTHERS,
-    PLANE,
+    PLANE_RECORDS,
     QUESTIONS,
     SCORE,
     UNIT,
-    UNLISTED,
-    WEIGHED,
+    UNLISTED_COUNTS,
     WEIGHT_CAP,
+    WEIGHTED_RECORDS,
     AuditQuestion,
     make_name_datasets,
 )
@@ -124,7 +124,7 @@ def make_adjacency(neighbours: Neighbours, unit: Unit, records: Records | Cached
     return neighbours.to_adjacency(unit, records.units() if neighbours.has_public_units else None)
 
 
-COUNTED = (
+COUNTING_METHODS = (
     "check", "count_confirming_subsets", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums",
     "unit_sizes", "units", "weighted_sums",
 )  # fmt: skip
@@ -146,7 +146,7 @@ class CachedRecords:
         self._records: Records | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name not in COUNTED:
+        if name not in COUNTING_METHODS:
             raise AttributeError(name)
         return partial(self._count_once, name)
 
@@ -577,7 +577,7 @@ def find_question(name: str) -> AuditQuestion:
 EDGES = np.linspace(0, 1, 5)
 GRID_CELLS = 4
 """Cells of the grid in each audit target listed below: few, so that all answers occur often."""
-WITH_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
+EPSILON_AND_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
 
 
 def list_targets() -> Iterator[AuditTarget]:
@@ -601,7 +601,7 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
     weights = Weights("weight", WEIGHT_CAP)
     order = tuple(range(GRID_CELLS))
     values = families.values
-    weighed = WEIGHED
+    weighed = WEIGHTED_RECORDS
     plane = Grid(0, 1, cells=2)
     yield "flat histogram", cells, mechanisms.FlatHistogram(), values
     yield "tree of sums", prefixes, mechanisms.TreeSums(), values
@@ -619,7 +619,7 @@ def _list_noisy_sums() -> Iterator[tuple[str, Any, Any, Any]]:
         "regions",
         queries.RegionQuery(regions, (0, 2, 1, 3), ((0, 2), order), CountUse.CELLS),
         mechanisms.RegionSums(),
-        PLANE,
+        PLANE_RECORDS,
     )
     yield "squares of values", queries.SquareQuery(axis, 8), mechanisms.FlatHistogram(), values
     yield "weights", queries.WeightQuery(axis, weights, CountUse.CELLS), mechanisms.FlatHistogram(), weighed
@@ -665,10 +665,10 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
     """
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for loss in (ONE, HALF_RHO):
+        for loss in (EPSILON_ONE, RHO_HALF):
             setting = f"{loss}, {neighbours.value}"
             for name, query, mechanism, family in _list_noisy_sums():
-                if loss is HALF_RHO or name != "square root":
+                if loss is RHO_HALF or name != "square root":
                     sampler: Sampler = NoiseSampler(f"noise of {name}", query, mechanism, loss, neighbours)
                     yield AuditTarget(f"{name}: {setting}", sampler, family(EDGES, adjacency=neighbours), loss, "noise")
             for name, query, mechanism, family in _list_selection_mechanisms():
@@ -685,32 +685,39 @@ def _list_mechanism_targets() -> Iterator[AuditTarget]:
             "units by their records",
             queries.UnitSizesQuery.from_column(UNIT),
             mechanisms.FlatHistogram(),
-            ONE,
+            EPSILON_ONE,
             neighbours,
             dp.Unit(UNIT, 1),
         )
         units = families.units(EDGES, 2, adjacency=neighbours)
-        yield AuditTarget(f"units by their records: {neighbours.value}", sizes, units, ONE, "noise")
+        yield AuditTarget(f"units by their records: {neighbours.value}", sizes, units, EPSILON_ONE, "noise")
         valued = queries.SizedUnitsQuery.from_column(UNIT, axis[0])
         valued_sizes = NoiseSampler(
-            "units by records and a value", valued, mechanisms.FlatHistogram(), ONE, neighbours, dp.Unit(UNIT, 1)
+            "units by records and a value",
+            valued,
+            mechanisms.FlatHistogram(),
+            EPSILON_ONE,
+            neighbours,
+            dp.Unit(UNIT, 1),
         )
-        yield AuditTarget(f"units by their records and a value: {neighbours.value}", valued_sizes, units, ONE, "noise")
+        yield AuditTarget(
+            f"units by their records and a value: {neighbours.value}", valued_sizes, units, EPSILON_ONE, "noise"
+        )
 
         # Partition selection is attacked with names that one data set lacks.
         selection = MechanismSampler(
             "name search",
             queries.PartitionSelectionQuery.from_column("name"),
             ThresholdedCategories(),
-            WITH_DELTA,
+            EPSILON_AND_DELTA,
             neighbours,
         )
         name_family = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"name search: {neighbours.value}", selection, name_family, WITH_DELTA, "mechanism")
+        yield AuditTarget(f"name search: {neighbours.value}", selection, name_family, EPSILON_AND_DELTA, "mechanism")
         # two names: among many, thresholds are so high that few samples contain a name of one unit
         letters = queries.UniverseSelectionQuery((UnlistedCategories("name", universe=dp.TextUniverse("xy", 1)),))
-        ranked = MechanismSampler("names of a universe", letters, UniverseCategories(), ONE, neighbours)
-        yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, name_family, ONE, "mechanism")
+        ranked = MechanismSampler("names of a universe", letters, UniverseCategories(), EPSILON_ONE, neighbours)
+        yield AuditTarget(f"names of a universe: {neighbours.value}", ranked, name_family, EPSILON_ONE, "mechanism")
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:
@@ -722,7 +729,7 @@ def _list_site_targets() -> Iterator[AuditTarget]:
     query = CountQuery((axis,), CountUse.CELLS)
     mechanism = SimpleNamespace(plan=model.plan_query)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for loss in (ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are not discrete Gaussian
+        for loss in (EPSILON_ONE, PrivacyLoss.zcdp("0.1")):  # two shares of less noise are not discrete Gaussian
             sampler = SitesSampler("sites, cells", query, mechanism, loss, neighbours, model=model)
             family = families.values(EDGES, adjacency=neighbours)
             yield AuditTarget(f"sites, cells: {loss}, {neighbours.value}", sampler, family, loss, "noise")
@@ -740,9 +747,13 @@ def _list_question_targets() -> Iterator[AuditTarget]:
     """Yield an audit of the released values of all rounds, for every question, adjacency and kind of loss."""
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for loss in (ONE, HALF_RHO):
+        for loss in (EPSILON_ONE, RHO_HALF):
             setting = f"{loss}, {neighbours.value}"
-            questions = QUESTIONS if (loss is ONE) is (neighbours is REPLACE_ONE) else {**QUESTIONS, **OTHERS}
+            questions = (
+                QUESTIONS
+                if (loss is EPSILON_ONE) is (neighbours is REPLACE_ONE)
+                else {**QUESTIONS, **FURTHER_QUESTIONS}
+            )
             for name, audited in questions.items():
                 sampler = RoundsSampler(f"rounds of {name}", audited.question(grid), loss, neighbours)
                 yield AuditTarget(
@@ -752,10 +763,14 @@ def _list_question_targets() -> Iterator[AuditTarget]:
                 "rounds of verification", _make_verify_question(), loss, neighbours, reopen_data=True
             )
             yield AuditTarget(f"verification: {setting}", sampler, _make_line_datasets(neighbours), loss, "transcript")
-        sampler = RoundsSampler("rounds of partition selection", UNLISTED, WITH_DELTA, neighbours)
+        sampler = RoundsSampler("rounds of partition selection", UNLISTED_COUNTS, EPSILON_AND_DELTA, neighbours)
         listed = make_name_datasets(EDGES, adjacency=neighbours)
         yield AuditTarget(
-            f"partition selection: {WITH_DELTA}, {neighbours.value}", sampler, listed, WITH_DELTA, "transcript"
+            f"partition selection: {EPSILON_AND_DELTA}, {neighbours.value}",
+            sampler,
+            listed,
+            EPSILON_AND_DELTA,
+            "transcript",
         )
 
 
@@ -795,49 +810,63 @@ def _list_public_targets() -> Iterator[AuditTarget]:
     """
     grid = Grid(0, 1, cells=GRID_CELLS)
     for neighbours in (ADD_REMOVE, REPLACE_ONE):
-        for name, each in {**QUESTIONS, **(OTHERS if neighbours is REPLACE_ONE else {})}.items():
-            sampler: Sampler = PublicFunctionSampler(f"public call of {name}", each.question(grid), ONE, neighbours)
-            yield AuditTarget(
-                f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), ONE, "json"
+        for name, each in {**QUESTIONS, **(FURTHER_QUESTIONS if neighbours is REPLACE_ONE else {})}.items():
+            sampler: Sampler = PublicFunctionSampler(
+                f"public call of {name}", each.question(grid), EPSILON_ONE, neighbours
             )
-        sampler = PublicFunctionSampler("public call with partition selection", UNLISTED, WITH_DELTA, neighbours)
+            yield AuditTarget(
+                f"{name}: {neighbours.value}", sampler, each.family(EDGES, adjacency=neighbours), EPSILON_ONE, "json"
+            )
+        sampler = PublicFunctionSampler(
+            "public call with partition selection", UNLISTED_COUNTS, EPSILON_AND_DELTA, neighbours
+        )
         listed = make_name_datasets(EDGES, adjacency=neighbours)
-        yield AuditTarget(f"partition selection: {neighbours.value}", sampler, listed, WITH_DELTA, "json")
+        yield AuditTarget(f"partition selection: {neighbours.value}", sampler, listed, EPSILON_AND_DELTA, "json")
         sampler = PublicFunctionSampler(
             "public call with a private contribution bound",
             QUESTIONS["histogram"].question(grid),
-            ONE,
+            EPSILON_ONE,
             neighbours,
             UNIT,
             None,
         )
         yield AuditTarget(
             f"histogram of units without a bound: {neighbours.value}", sampler,
-            families.units(EDGES, 2, adjacency=neighbours), ONE, "json",
+            families.units(EDGES, 2, adjacency=neighbours), EPSILON_ONE, "json",
         )  # fmt: skip
-        sampler = PublicFunctionSampler("public call of verification", _make_verify_question(), ONE, neighbours)
-        yield AuditTarget(f"verification: {neighbours.value}", sampler, _make_line_datasets(neighbours), ONE, "json")
+        sampler = PublicFunctionSampler("public call of verification", _make_verify_question(), EPSILON_ONE, neighbours)
+        yield AuditTarget(
+            f"verification: {neighbours.value}", sampler, _make_line_datasets(neighbours), EPSILON_ONE, "json"
+        )
     cdf = QUESTIONS["cdf"].question(grid)
     count = QUESTIONS["count"].question(grid)
     values = families.values(EDGES, adjacency=ADD_REMOVE)
     units = families.units(EDGES, 2, adjacency=ADD_REMOVE)
     sampler = PublicFunctionSampler(
-        "public call of histogram by unit", dp.HistogramQuestion(COLUMN, grid), ONE, ADD_REMOVE, UNIT, 2
+        "public call of histogram by unit", dp.HistogramQuestion(COLUMN, grid), EPSILON_ONE, ADD_REMOVE, UNIT, 2
     )
-    yield AuditTarget("histogram of units", sampler, units, ONE, "json")
+    yield AuditTarget("histogram of units", sampler, units, EPSILON_ONE, "json")
     half = PrivacyLoss.pure(Fraction(1, 2))
     yield AuditTarget(
-        "two questions of a session", make_session_sampler({cdf: half, count: half}, ADD_REMOVE), values, ONE, "ledger"
-    )
-    yield AuditTarget(
-        "a request asked twice",
-        PublicFunctionSampler("twice", count, ONE, ADD_REMOVE, repeats=2),
+        "two questions of a session",
+        make_session_sampler({cdf: half, count: half}, ADD_REMOVE),
         values,
-        ONE,
+        EPSILON_ONE,
         "ledger",
     )
     yield AuditTarget(
-        "a request killed and resumed", make_killed_sampler(count, ONE, ADD_REMOVE), values, ONE, "ledger"
+        "a request asked twice",
+        PublicFunctionSampler("twice", count, EPSILON_ONE, ADD_REMOVE, repeats=2),
+        values,
+        EPSILON_ONE,
+        "ledger",
+    )
+    yield AuditTarget(
+        "a request killed and resumed",
+        make_killed_sampler(count, EPSILON_ONE, ADD_REMOVE),
+        values,
+        EPSILON_ONE,
+        "ledger",
     )
 
 
@@ -855,7 +884,7 @@ def ask_count(data: Any) -> Any:
 
 def _make_count_sampler() -> Sampler:
     """Return a sampler of a count by its public function."""
-    return PublicFunctionSampler("public call of a count", dp.CountQuestion(COLUMN), ONE, ADD_REMOVE)
+    return PublicFunctionSampler("public call of a count", dp.CountQuestion(COLUMN), EPSILON_ONE, ADD_REMOVE)
 
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
@@ -873,10 +902,12 @@ def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Findin
     query = CountQuery((Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),), CountUse.CELLS)
     samplers: dict[str, tuple[Sampler, NeighbourPair]] = {
         "public call of a count": (_make_count_sampler(), pair),
-        "noise of a histogram": (NoiseSampler("noise", query, FlatHistogram(), ONE, ADD_REMOVE), pair),
+        "noise of a histogram": (NoiseSampler("noise", query, FlatHistogram(), EPSILON_ONE, ADD_REMOVE), pair),
     }
     samplers |= {
-        item.name: (item.sampler, item.family.pairs[0]) for item in list_deployment_targets() if item.name in FRESH
+        item.name: (item.sampler, item.family.pairs[0])
+        for item in list_deployment_targets()
+        if item.name in FRESH_NOISE_TARGETS
     }
 
     # Findings that chance can cause are confirmed by a second run.
@@ -926,14 +957,17 @@ def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]
         with tempfile.TemporaryDirectory() as folder, catch_warnings(action="ignore", category=CurveWarning):
             for place, row in enumerate(rows):
                 with dp.Session(
-                    as_columns(pair.left), budget=ONE + ONE, adjacency=ADD_REMOVE, ledger=f"sqlite:///{folder}/l.db"
+                    as_columns(pair.left),
+                    budget=EPSILON_ONE + EPSILON_ONE,
+                    adjacency=ADD_REMOVE,
+                    ledger=f"sqlite:///{folder}/l.db",
                 ) as session:
-                    curve = session.ask(dp.CountQuestion(COLUMN), ONE, f"request {place}")
+                    curve = session.ask(dp.CountQuestion(COLUMN), EPSILON_ONE, f"request {place}")
                     row.append([release.values for release in curve.evidence])
     if has_repeated_noise(*(reader.parse_outcomes(row) for row in rows)):
         return [Finding("reopened ledger", "two requests have the same noise, before and after it.", is_flagged=True)]
     return []
 
 
-FRESH = "followed stream of totals", "report with public coins, handed in: epsilon 1"
+FRESH_NOISE_TARGETS = "followed stream of totals", "report with public coins, handed in: epsilon 1"
 """Names of targets outside of the core that are checked for fresh noise at each call."""

@@ -47,11 +47,11 @@ from dpcurves.privacy import PrivacyLoss
 Table = NDArray[np.int64]
 Release = Callable[[], Sequence[int]]
 """A release from one data set: a function without arguments that returns its values."""
-UNUSED = Randomness(Randomness.from_seed(0).random_bytes, is_seeded=False)
+UNUSED_RANDOMNESS = Randomness(Randomness.from_seed(0).random_bytes, is_seeded=False)
 """An argument of functions whose draws are replaced. It passes for a source of real noise, and draws the same bits."""
 ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
 """Orders of the Renyi divergences that a zero-concentrated loss bounds."""
-PLANTED = 2**40
+PLANTED_NOISE = 2**40
 """Planted noise. Rounding to integers changes an entry of the matrix of noise by a relative ``2**-40``."""
 SOLVER_ERROR = 1e-6
 """Relative error of the least noise that linear programming finds; losses are rounded down by as much."""
@@ -392,8 +392,8 @@ class TracedRelease:
         (run,) = self.runs.values()
         columns = []
         for number in range(len(run.noises)):
-            moved, _ = self.run(ChoicePath(), [0] * number + [PLANTED])
-            columns.append([(after - before) / PLANTED for after, before in zip(moved, run.values, strict=True)])
+            moved, _ = self.run(ChoicePath(), [0] * number + [PLANTED_NOISE])
+            columns.append([(after - before) / PLANTED_NOISE for after, before in zip(moved, run.values, strict=True)])
         return np.array(columns, dtype=np.float64).T
 
     def select_unknown_noise(self, size: int) -> slice:

@@ -36,13 +36,13 @@ from dpcurves.noise import discrete_laplace
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss
 
-from .deployments import ADD_REMOVE, ONE, TwoServersSampler
+from .deployments import ADD_REMOVE, EPSILON_ONE, TwoServersSampler
 from .neighbouring_datasets import NeighbouringDatasets
 from .questions import COLUMN
-from .targets import GRID_CELLS, WITH_DELTA
+from .targets import EPSILON_AND_DELTA, GRID_CELLS
 from .traced_draws import (
     ORDERS,
-    UNUSED,
+    UNUSED_RANDOMNESS,
     ChoicePath,
     ReplacedDraws,
     Table,
@@ -78,7 +78,7 @@ def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[Na
         yield (
             f"{name}: {setting}",
             loss,
-            partial(find, mechanisms.NoisyMedians(), median, pairs=pairs, cauchy_outcomes=CUTS),
+            partial(find, mechanisms.NoisyMedians(), median, pairs=pairs, cauchy_outcomes=ALL_EDGES),
         )
     pairs = tuple(list_class_tables(neighbours))
     area = queries.AucQuery((dp.Categories("label", (0, 1)), *axis))
@@ -129,7 +129,7 @@ def make_adjacency(neighbours: Neighbours) -> Adjacency:
     return neighbours.to_adjacency(EACH_RECORD, RECORDS if neighbours.has_public_units else None)
 
 
-CUTS = tuple(range(GRID_CELLS + 1))
+ALL_EDGES = tuple(range(GRID_CELLS + 1))
 """All edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them too."""
 
 
@@ -176,7 +176,9 @@ def find_traced_loss(
     """
     plan = mechanism.plan(query, claim, make_adjacency(neighbours))
     return find_largest_loss(
-        lambda table: TracedRelease(partial(mechanism.run, table, plan, UNUSED), cauchy_outcomes), pairs, claim
+        lambda table: TracedRelease(partial(mechanism.run, table, plan, UNUSED_RANDOMNESS), cauchy_outcomes),
+        pairs,
+        claim,
     )
 
 
@@ -229,8 +231,8 @@ def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
             table: Counts of the cells, followed by the counts of missing records by reason.
         """
         reasons = table[GRID_CELLS:]
-        values = flat.run(np.append(table[:GRID_CELLS], reasons.sum()), plan, UNUSED)
-        return [*values, *missing_reasons.add_noise_to_reasons(reasons, plan, UNUSED)]
+        values = flat.run(np.append(table[:GRID_CELLS], reasons.sum()), plan, UNUSED_RANDOMNESS)
+        return [*values, *missing_reasons.add_noise_to_reasons(reasons, plan, UNUSED_RANDOMNESS)]
 
     # 1: the cell of one reason; the other one of two reasons takes the cell of missing records
     pairs = list_tables(GRID_CELLS + 1, neighbours)
@@ -356,7 +358,7 @@ def run_stream(mechanism: Any, plan: Plan, tables: Table) -> list[int]:
     state = mechanism.begin(plan)
     values: list[int] = []
     for time_step, table in enumerate(tables, start=1):
-        step_values, state = mechanism.step(table, time_step, state, plan, UNUSED)
+        step_values, state = mechanism.step(table, time_step, state, plan, UNUSED_RANDOMNESS)
         values.extend(step_values)
     return values
 
@@ -386,7 +388,7 @@ def _find_groups_loss(mechanism: Any, query: Any, claim: PrivacyLoss, neighbours
     Returns:
         The loss; infinite if the noise depends on the stream.
     """
-    from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, PARTS_OF_TUPLE
+    from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, LATTICE_UNITS_PER_TUPLE
 
     plan = mechanism.plan(query, claim, make_adjacency(neighbours))
     find_once = cache(lambda counts: find_group_probabilities(mechanism, plan, counts))
@@ -402,7 +404,7 @@ def _find_groups_loss(mechanism: Any, query: Any, claim: PrivacyLoss, neighbours
         return inf
     ((counted, threshold, tested),) = find_once(bases[0])[1]
     tuples = 1 if neighbours is ADD_REMOVE else 2
-    change = tuples * PARTS_OF_TUPLE * DEVIATION_CHANGE
+    change = tuples * LATTICE_UNITS_PER_TUPLE * DEVIATION_CHANGE
     proven = change / float(threshold.parameter) + 2 * change / float(tested.parameter)
     if claim.epsilon is not None:
         if counted.family is not Family.LAPLACE:
@@ -456,7 +458,7 @@ def find_group_probabilities(
         draws = ReplacedDraws(ChoicePath(), [0, 0, test_noise])
         with draws.replace():
             values, after = mechanism.step(
-                np.array([counts[number]]), number + 1, mechanism.restore_state(state, plan), plan, UNUSED
+                np.array([counts[number]]), number + 1, mechanism.restore_state(state, plan), plan, UNUSED_RANDOMNESS
             )
         if values[0] != counts[number]:
             raise AssertionError("counts must be released with one draw each")
@@ -516,9 +518,13 @@ def list_other_losses(neighbours: Neighbours) -> Iterator[NamedLoss]:
     Yields:
         Name, claimed loss, and a function that computes the exact loss.
     """
-    name = f"name search: {WITH_DELTA}, {neighbours.value}"
-    yield name, WITH_DELTA, partial(_find_categories_loss, WITH_DELTA, neighbours)
-    yield f"names of a universe: {ONE}, {neighbours.value}", ONE, partial(_find_universe_loss, ONE, neighbours)
+    name = f"name search: {EPSILON_AND_DELTA}, {neighbours.value}"
+    yield name, EPSILON_AND_DELTA, partial(_find_categories_loss, EPSILON_AND_DELTA, neighbours)
+    yield (
+        f"names of a universe: {EPSILON_ONE}, {neighbours.value}",
+        EPSILON_ONE,
+        partial(_find_universe_loss, EPSILON_ONE, neighbours),
+    )
 
 
 MANY_UNITS = 10
@@ -549,7 +555,7 @@ def _find_categories_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         """
         rows = [(name, count) for name, count in zip((b"a", b"b"), units, strict=True) if count]
         table = np.array(rows, dtype=object).reshape(-1, 2)
-        return find_outcome_distribution(lambda: mechanism.run(table, plan, UNUSED))
+        return find_outcome_distribution(lambda: mechanism.run(table, plan, UNUSED_RANDOMNESS))
 
     tables = list(product((0, 1, 2, MANY_UNITS, MANY_UNITS + 1), repeat=2))
     moves = [(1, 0), (0, 1)] if neighbours is ADD_REMOVE else [(1, -1)]
@@ -685,7 +691,9 @@ def _find_universe_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
         """
         table = np.array([(b"x", units)] if units else [], dtype=object).reshape(-1, 2)
         return find_outcome_distribution(
-            lambda: tuple(min(number, WIDEST_COUNT - 2) for number in mechanism.run(table, plan, UNUSED)[1:]),
+            lambda: tuple(
+                min(number, WIDEST_COUNT - 2) for number in mechanism.run(table, plan, UNUSED_RANDOMNESS)[1:]
+            ),
             UniverseDraws,
         )
 

@@ -64,7 +64,7 @@ def check(server: Server) -> None:
     )
 
 
-DUCKDB = (".duckdb", ".ddb", ".db")
+DUCKDB_SUFFIXES = (".duckdb", ".ddb", ".db")
 """File name endings of DuckDB databases."""
 STATEMENT = Annotated[
     str, Argument(metavar="STATEMENT", help="SELECT dp_cdf(wage, 0, 500000, 1024) FROM people, in quotes.")
@@ -135,7 +135,7 @@ class NamedTable(options.FormattedSourceOptions):
     @property
     def is_plain_file(self) -> bool:
         """True if the data is a single table in a file, not a database."""
-        return self.is_file and Path(self.data).suffix.lower() not in DUCKDB
+        return self.is_file and Path(self.data).suffix.lower() not in DUCKDB_SUFFIXES
 
     @property
     def table_name(self) -> str:
@@ -237,7 +237,7 @@ def plan(*, statement: STATEMENT, listed: GroupOptions, terms: DryRunTerms) -> N
     terms.answer(question, SavedResultView.from_output(Output()), Output())
 
 
-PROVIDED = PackageCommands(
+PACKAGE_COMMANDS = PackageCommands(
     commands={"sql": sql},
     plans={"sql": plan},
     groups={"engine": Group("Databases that count where records lie.", {"check": check})},

@@ -7,7 +7,7 @@
 Databases round, compare and convert floating-point numbers differently. A record counted in another cell would break
 the sensitivity that the plan assumes. So each engine evaluates public numbers first:
 
-    cells       edges of grids of every spacing and scale, the doubles next to each, and `SPECIAL` numbers
+    cells       edges of grids of every spacing and scale, the doubles next to each, and `SPECIAL_NUMBERS` numbers
     offsets     distance from the middle of the cell in steps, for sums
     digests     HMAC-SHA256 of a row, which ranks the rows of a unit
     decimals    doubles nearest to decimal numbers
@@ -33,7 +33,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data import MOST_STORED_EDGES, Axis, Grid, Outside, Values
 from dpcurves.records.engines.engine import BoundAxis
 
-SPECIAL = (
+SPECIAL_NUMBERS = (
     np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny,
     5e-324, -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
 )  # fmt: skip
@@ -169,8 +169,8 @@ def run_checks(engine: CheckableEngine) -> Iterator[Finding]:
 def collect_test_numbers(grid: Grid) -> FloatArray:
     """Return the numbers whose cells are checked for a grid.
 
-    These are the edges and closed endpoints, the doubles next to each, and `SPECIAL`. A fine grid contributes some of
-    its edges.
+    These are the edges and closed endpoints, the doubles next to each, and `SPECIAL_NUMBERS`. A fine grid contributes
+    some of its edges.
 
     Args:
         grid: Public cells.
@@ -179,7 +179,7 @@ def collect_test_numbers(grid: Grid) -> FloatArray:
     edges = np.concatenate([grid.edge(numbers), grid.closed_endpoints])
     with np.errstate(over="ignore"):
         around = (edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf))
-    return np.concatenate([*around, np.array(SPECIAL)])
+    return np.concatenate([*around, np.array(SPECIAL_NUMBERS)])
 
 
 def _select_edges(cells: int) -> IntArray:
@@ -211,7 +211,7 @@ def _check_grid(engine: CheckableEngine, grid: Grid) -> Iterator[Finding]:
         f"{_shorten_repr(grid)}: cells", np.array_equal(engine.find_slots(grid, values), grid.cell_of(values))
     )
     if grid.cells <= MOST_STORED_EDGES:
-        sample = np.unique(np.concatenate([values[:: max(len(values) // SAMPLED_EDGES, 1)], np.array(SPECIAL)]))
+        sample = np.unique(np.concatenate([values[:: max(len(values) // SAMPLED_EDGES, 1)], np.array(SPECIAL_NUMBERS)]))
         are_equal = (
             np.array_equal(engine.find_offsets(grid, sample, half), grid.offset_of(sample, half))
             for half in HALF_WIDTH_STEPS

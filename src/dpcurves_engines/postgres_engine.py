@@ -44,12 +44,21 @@ from dpcurves.records.value_names import value_name
 from . import postgres_sql as sql
 from .conformance import DECIMALS, ConformanceReport, require_conformance, run_checks
 from .postgres_expressions import DerivingTable
-from .postgres_link import FAILED, SnapshotConnection, require_no_parameter_log, require_unlimited_sorts
-from .postgres_sql import BOOLEAN, FLOAT_TYPES, INTEGER_TYPES, NUMERIC, Statement, Table, TypedColumn, require_unit
+from .postgres_link import QUERY_FAILURE, SnapshotConnection, require_no_parameter_log, require_unlimited_sorts
+from .postgres_sql import (
+    BOOLEAN_OID,
+    FLOAT_TYPES,
+    INTEGER_TYPES,
+    NUMERIC_OID,
+    Statement,
+    Table,
+    TypedColumn,
+    require_unit,
+)
 from .slots import PrefixIntervals, tabulate_units
 
 # SENSITIVE. Rows are transferred from PostgreSQL, then ranked and counted by DuckDB in this process.
-ROWS_AT_ONCE = 2**14
+ROWS_PER_FETCH = 2**14
 """Rows per fetch."""
 BYTES = DataType.large_binary()
 
@@ -60,7 +69,7 @@ class StreamedEngine(DuckEngine):
     Use it if the server must not learn the key that ranks rows, or cannot rank them (``ranking="here"``).
     """
 
-    failure: str = FAILED
+    failure: str = QUERY_FAILURE
 
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
         """Prepare to count the rows of a server's table on this machine, after transferring them.
@@ -131,7 +140,7 @@ def _build_source(link: SnapshotConnection, table: Table) -> ArrowSource:
             The columns of a batch in the order of `indices`.
         """
         values_sql = ", ".join(streamed[index].value for index in indices)
-        for rows in link.fetch_batches(f"SELECT {values_sql} FROM {table.name}", ROWS_AT_ONCE):
+        for rows in link.fetch_batches(f"SELECT {values_sql} FROM {table.name}", ROWS_PER_FETCH):
             columns = zip(zip(*rows, strict=True), indices, strict=True)
             yield [Array(values, streamed[index].transfer_type) for values, index in columns]
 
@@ -162,7 +171,7 @@ class _StreamedColumn(NamedTuple):
             oid: Number of its type in the catalogue.
         """
         # Decimals travel as text: a unit's number must be neither rounded nor ambiguous.
-        if oid == NUMERIC:
+        if oid == NUMERIC_OID:
             return cls(
                 decimal_column(column.name, column.declared_type),
                 BYTES,
@@ -170,7 +179,7 @@ class _StreamedColumn(NamedTuple):
             )
         if column.kind is ColumnKind.NUMBERS:
             arrow_type = DataType.float64()
-            if oid == BOOLEAN:
+            if oid == BOOLEAN_OID:
                 arrow_type = DataType.bool()
             elif oid in INTEGER_TYPES:
                 arrow_type = DataType.int64()
@@ -198,14 +207,14 @@ def _bytes_sql(text: str, condition: str) -> str:
 
 
 # The public constructor of a PostgreSQL table.
-THERE = "there"
+RANK_ON_SERVER = "there"
 """Rank the rows of a unit on the server."""
-HERE = "here"
+RANK_IN_PROCESS = "here"
 """Transfer the rows and rank them in this process."""
 
 
 @check_common_arguments
-def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
+def postgres(url: str, *, table: str, ranking: str = RANK_ON_SERVER) -> PostgresTable:
     """Return a PostgreSQL table or view that the server counts; pass it to `Session` instead of a file.
 
     Args:
@@ -228,9 +237,10 @@ def postgres(url: str, *, table: str, ranking: str = THERE) -> PostgresTable:
     """
     require_type("table", table, str, "the name of a table or view, as clinic.visits,")
     require_type("data", url, str, "a URL, as postgresql://reader@host/database,")
-    if ranking not in (THERE, HERE):
+    if ranking not in (RANK_ON_SERVER, RANK_IN_PROCESS):
         raise InvalidArgument(
-            "ranking", f"must be {THERE!r} (the server ranks rows) or {HERE!r} (this machine ranks them)"
+            "ranking",
+            f"must be {RANK_ON_SERVER!r} (the server ranks rows) or {RANK_IN_PROCESS!r} (this machine ranks them)",
         )
     return PostgresTable(url, table, ranking)
 
@@ -242,7 +252,7 @@ class PostgresTable(EngineTable):
     Attributes:
         url: URL of the database, never shown, because it may hold a password.
         table: Name as in ``schema.table``.
-        ranking: `THERE` or `HERE`: where the rows of a unit are ranked.
+        ranking: `RANK_ON_SERVER` or `RANK_IN_PROCESS`: where the rows of a unit are ranked.
     """
 
     url: str = field(repr=False)
@@ -250,12 +260,13 @@ class PostgresTable(EngineTable):
     ranking: str
 
     def __repr__(self) -> str:
-        return f"postgres(table={self.table!r}{', ranking=' + repr(HERE) if self.ranking == HERE else ''})"
+        ranking = f", ranking={RANK_IN_PROCESS!r}" if self.ranking == RANK_IN_PROCESS else ""
+        return f"postgres(table={self.table!r}{ranking})"
 
     @property
     def engine(self) -> str:
         """The engine's name for privacy statements, which states where the rows of a unit are ranked."""
-        return "PostgreSQL" if self.ranking == THERE else "PostgreSQL, ranked here"
+        return "PostgreSQL" if self.ranking == RANK_ON_SERVER else "PostgreSQL, ranked here"
 
     def open(self, unit: Unit, key: bytes) -> CountingEngine:
         """Connect to the server, begin a snapshot of the table, and return the engine that counts it.
@@ -270,7 +281,7 @@ class PostgresTable(EngineTable):
         link = SnapshotConnection(self.url)
         try:
             table = sql.find_table(link, self.table)
-            if unit != EACH_RECORD and self.ranking == HERE:
+            if unit != EACH_RECORD and self.ranking == RANK_IN_PROCESS:
                 return StreamedEngine(link, table, unit, key)
             return PostgresEngine(link, table, unit, key)
         except BaseException:
@@ -398,11 +409,11 @@ def _row_hash_sql(table: Table, countable: Sequence[int], key: bytes, statement:
         value = f"c{index}"
         if oid in INTEGER_TYPES:
             hash_sql = f"hashint8extended(coalesce({value}::int8, 0), {hash_sql})"
-        elif oid == BOOLEAN:
+        elif oid == BOOLEAN_OID:
             hash_sql = f"hashint8extended(coalesce({value}::int4, 2)::int8, {hash_sql})"
         elif oid in FLOAT_TYPES:
             hash_sql = f"hashfloat8extended(coalesce({value}::float8, 'NaN'), {hash_sql})"
-        elif oid == NUMERIC:
+        elif oid == NUMERIC_OID:
             hash_sql = f"hash_numeric_extended(coalesce({value}, 'NaN'), {hash_sql})"
         else:
             hash_sql = (
@@ -426,7 +437,7 @@ def _comparable_values_sql(table: Table, index: int, columns: int) -> list[str]:
     """
     value = f"c{index}"
     if table.columns[index].kind is ColumnKind.NUMBERS:
-        return [value, f"scale({value})"] if table.types[index] == NUMERIC else [value]
+        return [value, f"scale({value})"] if table.types[index] == NUMERIC_OID else [value]
     # 2**28: bytes of all texts of a row: PostgreSQL limits a value to 1 GiB
     text = table.columns[index].text.format(value)
     longest = min(LONGEST_TEXT, 2**28 // columns)
@@ -490,7 +501,7 @@ class CheckablePostgres:
             Doubles, in the order of `decimals`.
         """
         statement = Statement()
-        number = sql.make_column(TypedColumn("x", NUMERIC, "b")).number.format("c0")
+        number = sql.make_column(TypedColumn("x", NUMERIC_OID, "b")).number.format("c0")
         rows = f"unnest({statement.add_texts(decimals)}::numeric[]) WITH ORDINALITY AS sent(c0, at)"
         values = self._evaluate(number, rows, statement)
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
@@ -547,11 +558,11 @@ def check_postgres(url: str) -> ConformanceReport:
         link.close()
 
 
-UNEVALUATED = (
+EXPRESSION_FAILURE = (
     "the server cannot evaluate this expression: simplify it, or use letters that the database's encoding has; or add "
     "the column or the filter to a view"
 )
-UNRANKED = "the server cannot rank the rows of a unit, as forks of PostgreSQL may not; give ranking='here'"
+RANKING_FAILURE = "the server cannot rank the rows of a unit, as forks of PostgreSQL may not; give ranking='here'"
 _SERVER = (
     "SELECT (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
     "(SELECT pg_postmaster_start_time()::text)"
@@ -580,7 +591,7 @@ class PostgresEngine(CheckablePostgres):
             server lacks the hash functions that rank rows.
     """
 
-    failure: str = FAILED
+    failure: str = QUERY_FAILURE
 
     def __init__(self, link: SnapshotConnection, table: Table, unit: Unit, key: bytes) -> None:
         """Prepare a server to count a table under a contribution bound.
@@ -664,7 +675,7 @@ class PostgresEngine(CheckablePostgres):
         Raises:
             InvalidArgument: the server cannot plan the query.
         """
-        self._link.fetch_rows(f"SELECT 1 FROM {table.scan_sql(places)} LIMIT 0", (), UNEVALUATED, argument)
+        self._link.fetch_rows(f"SELECT 1 FROM {table.scan_sql(places)} LIMIT 0", (), EXPRESSION_FAILURE, argument)
 
     def _require_suitable_server(self) -> None:
         """Refuse a server whose queries could fail because of rows, or that would log secrets.
@@ -680,7 +691,7 @@ class PostgresEngine(CheckablePostgres):
         require_no_parameter_log(self._link)
         statement = Statement()
         self._link.fetch_rows(
-            f"SELECT * FROM {self._used_rows_sql([unit], statement)} LIMIT 0", statement.parameters, UNRANKED
+            f"SELECT * FROM {self._used_rows_sql([unit], statement)} LIMIT 0", statement.parameters, RANKING_FAILURE
         )
 
     def prepare(self, bound: Sequence[BoundAxis]) -> None:
@@ -766,9 +777,8 @@ class PostgresEngine(CheckablePostgres):
         offset = sql.offset_sql(grid, f"n{last}", f"s{last}", half, statement)
         index_sql = sql.cell_index_sql(bound, [f"s{i}" for i in range(len(bound))])
         # The subquery computes each slot once instead of once per use.
-        slotted = (
-            f"SELECT {columns} FROM ({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values {sql.APART}"
-        )
+        rows = sql.read_sql(bound, self._used_rows(bound, statement))
+        slotted = f"SELECT {columns} FROM ({rows}) AS values {sql.OPTIMISER_FENCE}"
         placed_sql = f"SELECT {index_sql} AS place, {offset} AS amount FROM ({slotted}) AS slotted"
         query = (
             f"SELECT place, sum({amount})::text FROM ({placed_sql}) AS placed WHERE place IS NOT NULL GROUP BY place"
@@ -814,7 +824,7 @@ class PostgresEngine(CheckablePostgres):
         numbers = self._numbers_sql(bound, statement)
         rows_sql = sql.read_sql(bound, self._used_rows(bound, statement))
         query = f"SELECT {numbers} FROM ({rows_sql}) AS values"
-        for rows in self._link.fetch_batches(query, ROWS_AT_ONCE, statement.parameters):
+        for rows in self._link.fetch_batches(query, ROWS_PER_FETCH, statement.parameters):
             yield list(np.array(rows, dtype=np.float64).T)  # NULL becomes NaN
 
     def in_subsets(self, bound: Sequence[BoundAxis], subsets: int) -> Iterator[Sequence[FloatArray]]:
@@ -836,7 +846,7 @@ class PostgresEngine(CheckablePostgres):
         used_sql = self._used_rows_sql(sorted({*places, *unit_columns}), statement) if unit_columns else ""
         named_sql = named_units_sql(self._table, places, self._unit, used_sql)
         query = f"SELECT {numbers}, name FROM ({sql.read_sql(bound, named_sql, 'name')}) AS values"
-        for rows in self._link.fetch_batches(query, ROWS_AT_ONCE, statement.parameters):
+        for rows in self._link.fetch_batches(query, ROWS_PER_FETCH, statement.parameters):
             *columns, names = zip(*rows, strict=True)
             numbers_by_axis = [np.array(column, dtype=np.float64) for column in columns]
             yield [*numbers_by_axis, assign_subsets(names, self._key, subsets)]
@@ -972,7 +982,7 @@ class PostgresEngine(CheckablePostgres):
         """
         rows = f"({sql.read_sql(bound, self._used_rows(bound, statement))}) AS values"
         # The subquery keeps the planner from overestimating the groups, so that it hashes them in parallel.
-        query = f"SELECT place, {total} FROM ({select_sql} FROM {rows} {sql.APART}) AS placed GROUP BY place"
+        query = f"SELECT place, {total} FROM ({select_sql} FROM {rows} {sql.OPTIMISER_FENCE}) AS placed GROUP BY place"
         return self._link.fetch_rows(query, statement.parameters)
 
     def _cell_index_sql(self, bound: Sequence[BoundAxis], statement: Statement) -> str:

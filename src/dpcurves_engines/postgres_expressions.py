@@ -32,7 +32,7 @@ from dpcurves.records.engines.derived_columns import DerivedSchema
 from dpcurves.records.source import DATE, Column, ColumnKind, find_column
 from dpcurves.records.value_names import ValueType as StoredType
 
-from .postgres_sql import APART, DECIMAL_BOUNDS, TIMESTAMP, TIMESTAMP_IN_ZONE, Table, double_literal
+from .postgres_sql import DECIMAL_BOUNDS, OPTIMISER_FENCE, TIMESTAMP, TIMESTAMP_IN_ZONE, Table, double_literal
 
 SQL_TYPES = MappingProxyType({
     ValueType.NUMBER: "float8", ValueType.DATE: "float8", ValueType.TEXT: "text", ValueType.TRUTH: "boolean",
@@ -61,7 +61,7 @@ def build_postgres_sql(
     for number, definitions in enumerate(compiler.layers):
         # Without the barrier the planner would merge the layers, and write each part as often as it is used.
         columns = ", ".join(f"{sql} AS {name}" for name, sql in definitions)
-        rows = f"(SELECT *, {columns} FROM {rows} {APART}) AS layer{number}"
+        rows = f"(SELECT *, {columns} FROM {rows} {OPTIMISER_FENCE}) AS layer{number}"
     return f"(SELECT *, {', '.join(f'{value} AS {name}' for name, value in results)} FROM {rows}) AS evaluated"
 
 

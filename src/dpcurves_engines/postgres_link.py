@@ -30,12 +30,12 @@ from dpcurves.arrays import FloatArray
 from dpcurves.records.source import hide_failure
 
 # SENSITIVE. The connection: encrypted except on loopback, one snapshot, and errors without the server's texts.
-FAILED = (
+QUERY_FAILURE = (
     "PostgreSQL did not answer, and its snapshot is gone (what it says is not shown: it may quote a record); "
     "ask again in a new session"
 )
-GONE = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
-STRICT = ("require", "verify-ca", "verify-full")
+LOST_CONNECTION = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
+TLS_MODES = ("require", "verify-ca", "verify-full")
 SECONDS_TO_CONNECT = 20
 """Seconds within which the server must answer a connection: enough for a distant server, and short for a person."""
 CONNECTION_SETTINGS = {
@@ -56,7 +56,7 @@ SETTINGS = {
 }  # fmt: skip
 TIMEOUT_VERSIONS = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
 """First version of PostgreSQL (14.0 is 140000) that knows a setting of `SETTINGS`; older servers would refuse it."""
-SAID = (
+CONNECTION_MESSAGES = (
     ("password authentication failed", "the password or the role is wrong: give them by PGPASSWORD or ~/.pgpass"),
     ("no password supplied", "a password is needed: give PGPASSWORD or a line of ~/.pgpass"),
     ("role", "there is no such role, or it may not log in: name one as in postgresql://reader@host/database"),
@@ -160,7 +160,7 @@ class SnapshotConnection:
         self._run_or_close(start_transaction)
 
     def fetch_rows(
-        self, statement: str, parameters: Sequence[Any] = (), rule: str = FAILED, argument: str = "data"
+        self, statement: str, parameters: Sequence[Any] = (), rule: str = QUERY_FAILURE, argument: str = "data"
     ) -> list[tuple[Any, ...]]:
         """Run a statement and return all its rows in memory.
 
@@ -177,7 +177,7 @@ class SnapshotConnection:
             ValueError: the statement failed, which closes the connection; or the connection was closed before.
         """
         if self._connection.closed:
-            raise InvalidArgument("data", GONE)
+            raise InvalidArgument("data", LOST_CONNECTION)
         return self._run_or_close(lambda: self._fetch_all(statement, parameters), rule, argument)
 
     def _fetch_all(self, statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -194,7 +194,7 @@ class SnapshotConnection:
             rows: list[tuple[Any, ...]] = cursor.execute(statement, parameters, prepare=False).fetchall()
         return rows
 
-    def _run_or_close(self, action: Callable[[], Result], rule: str = FAILED, argument: str = "data") -> Result:
+    def _run_or_close(self, action: Callable[[], Result], rule: str = QUERY_FAILURE, argument: str = "data") -> Result:
         """Return the result of a function that uses the connection; close the connection after any error.
 
         Args:
@@ -229,7 +229,7 @@ class SnapshotConnection:
             ValueError: the statement failed, which closes the connection; or the connection was closed before.
         """
         if self._connection.closed:
-            raise InvalidArgument("data", GONE)
+            raise InvalidArgument("data", LOST_CONNECTION)
         with self._connection.cursor("streamed", binary=True) as cursor:
             self._run_or_close(lambda: cursor.execute(statement, parameters))
             while batch := self._run_or_close(lambda: cursor.fetchmany(rows)):
@@ -237,7 +237,7 @@ class SnapshotConnection:
 
     def close(self) -> None:
         """End the transaction and the connection. A closed connection may be closed again."""
-        hide_failure(self._connection.close, GONE)
+        hide_failure(self._connection.close, LOST_CONNECTION)
 
 
 class Doubles:
@@ -313,7 +313,7 @@ def _connect(url: str) -> Any:
     except (psycopg.Error, OSError, ValueError) as error:
         message = str(error)
     # libpq's message may quote a password, so it is replaced.
-    replacements = (replacement for pattern, replacement in SAID if pattern.lower() in message.lower())
+    replacements = (replacement for pattern, replacement in CONNECTION_MESSAGES if pattern.lower() in message.lower())
     reason = next(replacements, "check host, port, database, role and TLS")
     raise InvalidArgument("data", f"PostgreSQL was not reached: {reason}")
 
@@ -352,7 +352,7 @@ def _require_tls(parameters: dict[str, Any]) -> dict[str, Any]:
     if _is_local(parameters):
         return parameters
     mode = parameters.get("sslmode") or os.environ.get("PGSSLMODE") or "verify-full"
-    if mode not in STRICT:
+    if mode not in TLS_MODES:
         raise InvalidArgument(
             "data", "TLS is required except on loopback: give sslmode=verify-full and sslrootcert=FILE"
         )
@@ -379,15 +379,15 @@ def _is_local(parameters: dict[str, Any]) -> bool:
     )
 
 
-ROOM = "temp_file_limit"
+TEMP_FILE_SETTING = "temp_file_limit"
 _SETTING = "SELECT current_setting($1, true)"
-LOGGING = {
+LOGGING_SETTINGS = {
     "log_statement": ("all",), "debug_print_parse": ("on",), "debug_print_rewritten": ("on",),
     "debug_print_plan": ("on",), "pgaudit.log_parameter": ("on",),
 }  # fmt: skip
 """Settings of the server that log query parameters, each with its values that do so."""
-TIMED = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
-SAMPLED = "log_transaction_sample_rate"
+DURATION_LOG_SETTINGS = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
+SAMPLED_LOG_SETTING = "log_transaction_sample_rate"
 AFTER_ERRORS = "log_parameter_max_length_on_error"
 """Setting of the server: how many bytes of each parameter are logged for a failed statement; 0: none."""
 
@@ -403,11 +403,12 @@ def require_unlimited_sorts(link: SnapshotConnection) -> None:
     Raises:
         ValueError: `temp_file_limit` is set, so that a sort may fail; or the connection is closed.
     """
-    ((limit,),) = link.fetch_rows(_SETTING, (ROOM,))
+    ((limit,),) = link.fetch_rows(_SETTING, (TEMP_FILE_SETTING,))
     if limit not in (None, "-1"):
         raise InvalidArgument(
             "data",
-            f"the server limits {ROOM}, so rows could stop a count: ALTER ROLE ... SET {ROOM} = -1 for the reader",
+            f"the server limits {TEMP_FILE_SETTING}, so rows could stop a count: ALTER ROLE ... SET "
+            f"{TEMP_FILE_SETTING} = -1 for the reader",
         )
 
 
@@ -424,10 +425,10 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
         ValueError: a setting of the server logs parameters (the message names the first); or the connection is closed.
     """
     settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
-    logging_settings = [name for name, values in LOGGING.items() if settings[name] in values]
-    logging_settings += [name for name in TIMED if settings[name] not in (None, "", "-1")]
-    if float(settings[SAMPLED] or 0) > 0:
-        logging_settings.append(SAMPLED)
+    logging_settings = [name for name, values in LOGGING_SETTINGS.items() if settings[name] in values]
+    logging_settings += [name for name in DURATION_LOG_SETTINGS if settings[name] not in (None, "", "-1")]
+    if float(settings[SAMPLED_LOG_SETTING] or 0) > 0:
+        logging_settings.append(SAMPLED_LOG_SETTING)
     if settings[AFTER_ERRORS] not in (None, "0"):
         logging_settings.append(AFTER_ERRORS)
     if settings["log_parameter_max_length"] == "0":
@@ -440,6 +441,6 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
         )
 
 
-_ASKED = (*LOGGING, *TIMED, SAMPLED, AFTER_ERRORS, "log_parameter_max_length")
-_BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED}
+_ASKED = (*LOGGING_SETTINGS, *DURATION_LOG_SETTINGS, SAMPLED_LOG_SETTING, AFTER_ERRORS, "log_parameter_max_length")
+_BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED_LOG_SETTING}
 """Settings that log at most ``log_parameter_max_length`` bytes of each parameter, so nothing if that is 0."""

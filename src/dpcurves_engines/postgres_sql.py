@@ -34,9 +34,9 @@ from .postgres_link import Doubles, SnapshotConnection
 from .slots import Buckets, OffsetConstants, edge_sql, find_buckets, find_thresholds
 
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
-BOOLEAN = 16
+BOOLEAN_OID = 16
 """Type number (oid) of boolean."""
-NUMERIC = 1700
+NUMERIC_OID = 1700
 """Type number (oid) of numeric."""
 INTEGER_TYPES = {20, 21, 23}
 """Type numbers (oid) of whole numbers: bigint, smallint, integer."""
@@ -45,16 +45,16 @@ FLOAT_TYPES = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
 NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
          1700: "numeric"}  # fmt: skip
 """Names of PostgreSQL's number types, by oid."""
-TEXTS = {18, 19, 25, 1042, 1043}
+TEXT_OIDS = {18, 19, 25, 1042, 1043}
 """Type numbers (oid) of text: "char", name, text, character, character varying."""
-UUID = 2950
+UUID_OID = 2950
 """Type number (oid) of uuid."""
-INTERVAL = 1186
+INTERVAL_OID = 1186
 """Type number (oid) of interval."""
-TIMES = {1082, 1083, 1114, 1184, INTERVAL, 1266}
+TIME_OIDS = {1082, 1083, 1114, 1184, INTERVAL_OID, 1266}
 """Type numbers (oid) of dates, times, timestamps and intervals."""
-ENUM = "e"
-DATE = 1082
+ENUM_KIND = "e"
+DATE_OID = 1082
 """Type number (oid) of date."""
 TIMESTAMP = 1114
 """Type number (oid) of timestamp without time zone."""
@@ -62,15 +62,15 @@ TIMESTAMP_IN_ZONE = 1184
 """Type number (oid) of timestamp with time zone."""
 _SECONDS = "date_part('epoch', {0})"
 _SIGNED = "CASE WHEN {0} > '2000-01-01' THEN 'Infinity' ELSE '-Infinity' END::float8"
-ELAPSED = {
-    DATE: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
+ELAPSED_SQL = {
+    DATE_OID: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
     f"THEN ({_SIGNED}) END",
     1083: _SECONDS,  # time
     TIMESTAMP: _SECONDS, TIMESTAMP_IN_ZONE: _SECONDS,
 }  # fmt: skip
 """SQL of days or seconds since 1970, or since midnight; infinite for infinite dates."""
 
-TIME_UNITS = {DATE: "date", TIMESTAMP: "moment", TIMESTAMP_IN_ZONE: "moment"}
+TIME_UNITS = {DATE_OID: "date", TIMESTAMP: "moment", TIMESTAMP_IN_ZONE: "moment"}
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""
@@ -117,7 +117,7 @@ def make_column(typed_column: TypedColumn) -> Column:
         typed_column: Name and type of the column.
     """
     name, oid, sort, labels = typed_column
-    if oid == BOOLEAN:
+    if oid == BOOLEAN_OID:
         return Column(
             name,
             ColumnKind.NUMBERS,
@@ -135,14 +135,14 @@ def make_column(typed_column: TypedColumn) -> Column:
             declared_value_type=ValueType.WHOLE,
             declared_type=NAMES[oid],
         )
-    if oid in FLOAT_TYPES or oid == NUMERIC:
-        number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC else ("{0}::float8", "{0}::text")
+    if oid in FLOAT_TYPES or oid == NUMERIC_OID:
+        number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC_OID else ("{0}::float8", "{0}::text")
         unit = "CASE WHEN {0} <> 'NaN' THEN {0} END"
         values = FLOAT_TYPES.get(oid, ValueType.DECIMAL)
         return Column(
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
         )
-    if oid == UUID:
+    if oid == UUID_OID:
         return Column(
             name,
             ColumnKind.TEXT,
@@ -152,14 +152,16 @@ def make_column(typed_column: TypedColumn) -> Column:
             declared_value_type=ValueType.UUID,
             declared_type="uuid",
         )
-    if oid in TEXTS or sort == ENUM:
+    if oid in TEXT_OIDS or sort == ENUM_KIND:
         unit = f"CASE WHEN octet_length({_TEXT}) <= {LONGEST_TEXT} THEN {_TEXT} END"
         members = tuple(json.loads(labels))
         type_name = "enum" if members else ""
         return Column(name, ColumnKind.TEXT, _NO_NUMBER, _TEXT, unit=unit, declared_type=type_name, members=members)
-    unit = "{0}" if oid in TIMES and oid != INTERVAL else NO_UNIT
-    kind = ColumnKind.TIMES if oid in TIMES else ColumnKind.OTHER
-    return Column(name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed_time=ELAPSED.get(oid), time=TIME_UNITS.get(oid, ""))
+    unit = "{0}" if oid in TIME_OIDS and oid != INTERVAL_OID else NO_UNIT
+    kind = ColumnKind.TIMES if oid in TIME_OIDS else ColumnKind.OTHER
+    return Column(
+        name, kind, _NO_NUMBER, _TEXT, unit=unit, elapsed_time=ELAPSED_SQL.get(oid), time=TIME_UNITS.get(oid, "")
+    )
 
 
 def require_unit(column: Column) -> None:
@@ -177,7 +179,7 @@ def require_unit(column: Column) -> None:
         )
 
 
-KINDS = {"r": "a table", "p": "a table", "v": "a view", "m": "a view", "f": "a foreign table"}
+RELATION_KINDS = {"r": "a table", "p": "a table", "v": "a view", "m": "a view", "f": "a foreign table"}
 _FIND = (
     "SELECT c.oid::int8, c.relkind::text, n.nspname::text, c.relname::text, has_table_privilege(c.oid, 'SELECT') OR "
     "has_any_column_privilege(c.oid, 'SELECT') FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
@@ -249,7 +251,7 @@ def find_table(link: SnapshotConnection, name: str) -> Table:
         missing = "GRANT USAGE ON SCHEMA ... may be missing; create a view for a query"
         raise InvalidArgument("table", f"there is no {name!r} that the role sees; {missing}")
     ((oid, kind, schema, relation, may_read),) = rows
-    if kind not in KINDS:
+    if kind not in RELATION_KINDS:
         raise InvalidArgument("table", f"{name!r} is neither a table nor a view; name a table or a view")
     if not may_read:
         raise InvalidArgument(
@@ -282,7 +284,7 @@ def _quote_identifier(name: str) -> str:
 
 MOST_AS_PARAMETER = 2**11
 """Slots up to which lookup in an array is as fast as the formula; with 2**16 slots it takes half as long again."""
-APART = "OFFSET '0'::int8"
+OPTIMISER_FENCE = "OFFSET '0'::int8"
 """Keeps PostgreSQL from merging a subquery. (``OFFSET 0``, a 32-bit number, would also prevent parallel plans.)"""
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 LOW_BITS = 31
 """Bits of the low part of a sum: two parts keep sums of 64-bit amounts exact."""
-ROWS_AT_ONCE = 2**17
+ROWS_PER_BATCH = 2**17
 """Rows per joined batch."""
 Batches = Iterable[Any]
 
@@ -68,7 +68,7 @@ def build_counter(axes: Sequence[tuple[Any, int]], amounts: Sequence[Any] | None
 
 
 def _join_batches(batches: Batches) -> Iterator[list[Any]]:
-    """Join batches to at least `ROWS_AT_ONCE` rows, so that few partial counts are sent on.
+    """Join batches to at least `ROWS_PER_BATCH` rows, so that few partial counts are sent on.
 
     Args:
         batches: Arrow record batches, one column for each axis.
@@ -81,7 +81,7 @@ def _join_batches(batches: Batches) -> Iterator[list[Any]]:
     pending: list[list[Any]] = []
     for batch in batches:
         pending.append([column.to_numpy(zero_copy_only=False).astype(np.float64) for column in batch.columns])
-        if sum(len(columns[0]) for columns in pending) >= ROWS_AT_ONCE:
+        if sum(len(columns[0]) for columns in pending) >= ROWS_PER_BATCH:
             yield [np.concatenate(column) for column in zip(*pending, strict=True)]
             pending = []
     if pending:

@@ -46,8 +46,8 @@ MOST_RETRIES = 6
 """Retries of a request while the server is down; pauses grow up to `LONGEST_PAUSE`, about 20 seconds in total."""
 LONGEST_PAUSE = 5000
 """Milliseconds. Cap of the back-off between retries."""
-UNREACHED = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
-UNANSWERED = (
+CONNECTION_FAILURE = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
+CONNECTION_TIMEOUT = (
     f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: check that it runs, and host, port, firewall and TLS"
 )
 
@@ -67,10 +67,10 @@ def connect(url: str) -> Any:
     session_type, builder_type = _import_client()
     # milliseconds: Spark closes connections with more than one keepalive in five minutes
     options = [("grpc.keepalive_time_ms", 310_000), ("grpc.keepalive_timeout_ms", 20_000)]
-    builder = hide_failure(lambda: builder_type(url, options), UNREACHED)
-    if not hide_failure(lambda: _is_reached(builder), UNREACHED):
-        raise InvalidArgument("data", UNANSWERED)
-    session = hide_failure(session_type.builder.channelBuilder(builder).create, UNREACHED)
+    builder = hide_failure(lambda: builder_type(url, options), CONNECTION_FAILURE)
+    if not hide_failure(lambda: _is_reached(builder), CONNECTION_FAILURE):
+        raise InvalidArgument("data", CONNECTION_TIMEOUT)
+    session = hide_failure(session_type.builder.channelBuilder(builder).create, CONNECTION_FAILURE)
     session.client.set_retry_policies([_build_retry_policy()])
     return session
 
@@ -134,8 +134,8 @@ def _build_retry_policy() -> Any:
     return policy
 
 
-ENCRYPTED = "spark.io.encryption.enabled"
-APART = "0 AS of_no_column"
+ENCRYPTION_SETTING = "spark.io.encryption.enabled"
+CACHE_COLUMN = "0 AS of_no_column"
 """An extra column of cached rows. Otherwise Spark's `CacheManager` takes a cache of all columns for the table itself,
 and no longer lists its files."""
 
@@ -179,7 +179,7 @@ class CachedRows:
         self.drop_cache()
         self._places |= requested
         self._kept = (
-            self._used(sorted(self._places)).selectExpr("*", APART).persist(_choose_storage_level(self._session))
+            self._used(sorted(self._places)).selectExpr("*", CACHE_COLUMN).persist(_choose_storage_level(self._session))
         )
         return self._kept
 
@@ -200,7 +200,7 @@ def _choose_storage_level(session: Any) -> Any:
     """
     from pyspark import StorageLevel
 
-    encrypted = str(session.conf.get(ENCRYPTED, "false")).lower() == "true"
+    encrypted = str(session.conf.get(ENCRYPTION_SETTING, "false")).lower() == "true"
     return StorageLevel.MEMORY_AND_DISK if encrypted else StorageLevel.MEMORY_ONLY
 
 
@@ -363,21 +363,25 @@ def check_spark(url: str) -> ConformanceReport:
     session = connect(url)
     try:
         engine = CheckableSpark(session)
-        return ConformanceReport(engine.name, tuple(hide_failure(lambda: list(run_checks(engine)), UNREACHED)))
+        return ConformanceReport(engine.name, tuple(hide_failure(lambda: list(run_checks(engine)), CONNECTION_FAILURE)))
     finally:
         end_session(session)
 
 
-FAILED = "Spark did not answer (its message is not shown, because it may quote a record); check its session and workers"
-COUNTED = "place bigint, high bigint, low bigint"
-UNEVALUATED = "Spark cannot evaluate this expression: simplify it, or add the column or the filter to a view"
-UNEQUAL = "this server evaluates the expression otherwise than dpcurves does: add the column or the filter to a view"
+QUERY_FAILURE = (
+    "Spark did not answer (its message is not shown, because it may quote a record); check its session and workers"
+)
+COUNT_SCHEMA = "place bigint, high bigint, low bigint"
+EXPRESSION_FAILURE = "Spark cannot evaluate this expression: simplify it, or add the column or the filter to a view"
+DIFFERENT_EVALUATION = (
+    "this server evaluates the expression otherwise than dpcurves does: add the column or the filter to a view"
+)
 
 
 class SparkEngine(CheckableSpark):
     """Counts the used rows of a data frame: by formulas in SQL, or batch by batch in Python workers."""
 
-    failure: str = FAILED
+    failure: str = QUERY_FAILURE
 
     def __init__(self, frame: Any, unit: Unit, key: bytes, version: int | None = None) -> None:
         """Prepare to count a Spark data frame under a contribution bound; its schema is read, but no row.
@@ -396,7 +400,7 @@ class SparkEngine(CheckableSpark):
         self._unit = unit
         self._data_key = key
         self._key = hmac.digest(key, b"rows ranked by Spark", "sha256")
-        fields = hide_failure(lambda: list(frame.schema.fields), FAILED)
+        fields = hide_failure(lambda: list(frame.schema.fields), QUERY_FAILURE)
         self.columns: tuple[Column, ...] = tuple(
             spark_sql.make_column(field.name, spark_sql.format_type(field)) for field in fields
         )
@@ -461,9 +465,9 @@ class SparkEngine(CheckableSpark):
         if position in self._proven_positions:
             return
         ((_, checked),) = self._rows.derived.find_derived([position])
-        hide_failure(lambda: rows.select_rows(places).schema, UNEVALUATED, argument)
-        if not hide_failure(lambda: are_values_equal(self._session, checked), UNEVALUATED, argument):
-            raise InvalidArgument(argument, UNEQUAL)
+        hide_failure(lambda: rows.select_rows(places).schema, EXPRESSION_FAILURE, argument)
+        if not hide_failure(lambda: are_values_equal(self._session, checked), EXPRESSION_FAILURE, argument):
+            raise InvalidArgument(argument, DIFFERENT_EVALUATION)
         self._proven_positions.add(position)
 
     def _require_unit(self) -> None:
@@ -491,7 +495,7 @@ class SparkEngine(CheckableSpark):
             ValueError: files have changed, or Spark places a value in another cell.
         """
         can_change = self.moment is not None and self._version is None  # a version is immutable
-        if can_change and self.moment != hide_failure(lambda: _hash_files(self._frame), FAILED):
+        if can_change and self.moment != hide_failure(lambda: _hash_files(self._frame), QUERY_FAILURE):
             raise InvalidArgument(
                 "data", "the files of the data frame have changed since the session began; open a new session"
             )
@@ -794,7 +798,7 @@ class SparkEngine(CheckableSpark):
         values = self._used_rows(bound).selectExpr(
             *(f"{spark_sql.value_sql(axis)} AS v{i}" for i, axis in enumerate(bound))
         )
-        partial_counts = map_batches(values, spark_batches.build_counter(axes, amounts), COUNTED)
+        partial_counts = map_batches(values, spark_batches.build_counter(axes, amounts), COUNT_SCHEMA)
         columns = fetch_columns(partial_counts.groupBy("place").agg({"high": "sum", "low": "sum"}))
         for index, high, low in zip(columns["place"], columns["sum(high)"], columns["sum(low)"], strict=True):
             # 31: bits of the low part of a sum, as in `spark_batches`

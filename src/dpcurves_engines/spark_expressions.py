@@ -40,7 +40,7 @@ SQL_TYPES = MappingProxyType({
     ValueType.MOMENT: "BIGINT",
 })  # fmt: skip
 """Types of values: dates are days since 1970-01-01, timestamps microseconds."""
-STAYS_IN_PLACE = "spark_partition_id() >= 0"
+PUSHDOWN_BARRIER = "spark_partition_id() >= 0"
 """Always true. Spark moves no condition below a projection with a function that depends on the partition. A condition
 that moved would repeat each part in it as often as it is used: exponentially often in the number of layers."""
 
@@ -64,7 +64,9 @@ def add_expressions(
     results = [(name, compiler.compile(fold_constants(lower_expression(checked)))) for name, checked in expressions]
     for definitions in compiler.layers:
         rows = rows.selectExpr("*", *(f"{sql} AS {name}" for name, sql in definitions))
-    return rows.selectExpr("*", *(f"CASE WHEN {STAYS_IN_PLACE} THEN {value} END AS {name}" for name, value in results))
+    return rows.selectExpr(
+        "*", *(f"CASE WHEN {PUSHDOWN_BARRIER} THEN {value} END AS {name}" for name, value in results)
+    )
 
 
 class _SparkCompiler(LayeredCompiler):

@@ -32,11 +32,11 @@ from dpcurves.records.value_names import FLOATS, ValueType
 from .slots import edge_sql, find_clipped_formula, find_thresholds
 
 # Column types, as Spark prints them: of numbers, of floating-point numbers with the width of their values, of times.
-NUMBERS = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
-FLOATING = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
-TIMES = {"date", "timestamp", "timestamp_ntz"}
+NUMBER_TYPES = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
+FLOAT_TYPES = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
+TIME_TYPES = {"date", "timestamp", "timestamp_ntz"}
 NO_UNIT = ""  # SQL of the unit, for columns whose values cannot identify units
-ELAPSED = {
+ELAPSED_SQL = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
 }
@@ -62,9 +62,9 @@ def make_column(name: str, declared: str) -> Column:
         return Column(
             name, ColumnKind.NUMBERS, number, text, declared_value_type=ValueType.TRUTH, declared_type=declared
         )
-    if declared in NUMBERS:
-        unit = _UNIT_OF_DOUBLES if declared in FLOATING else "{0}"
-        values = FLOATING.get(declared, ValueType.WHOLE)
+    if declared in NUMBER_TYPES:
+        unit = _UNIT_OF_DOUBLES if declared in FLOAT_TYPES else "{0}"
+        values = FLOAT_TYPES.get(declared, ValueType.WHOLE)
         number, text = "CAST({0} AS DOUBLE)", "CAST({0} AS STRING)"
         return Column(
             name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=declared
@@ -80,15 +80,15 @@ def make_column(name: str, declared: str) -> Column:
         text = "rtrim({0})" if declared.startswith("char") else "{0}"
         unit = _UNIT_OF_TEXT.replace("{0}", text)
         return Column(name, ColumnKind.TEXT, "CAST(NULL AS DOUBLE)", text, unit=unit)
-    unit = "{0}" if declared in TIMES else NO_UNIT
-    kind = ColumnKind.TIMES if declared in TIMES else ColumnKind.OTHER
+    unit = "{0}" if declared in TIME_TYPES else NO_UNIT
+    kind = ColumnKind.TIMES if declared in TIME_TYPES else ColumnKind.OTHER
     return Column(
         name,
         kind,
         "CAST(NULL AS DOUBLE)",
         "{0}",
         unit=unit,
-        elapsed_time=ELAPSED.get(declared),
+        elapsed_time=ELAPSED_SQL.get(declared),
         time=TIME_UNITS.get(declared, ""),
     )
 

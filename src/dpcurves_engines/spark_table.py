@@ -27,7 +27,7 @@ from dpcurves.privacy import Unit
 from dpcurves.records.engines.engine import CountingEngine, EngineTable
 from dpcurves.records.source import hide_failure
 
-UNREACHED = (
+TABLE_FAILURE = (
     "Spark was not reached, or has no such table: check the session, the table's name and the rights of its user; "
     "of a query, make a view"
 )
@@ -141,7 +141,7 @@ def _find_frame(session: Any, name: str, version: int | None) -> Any:
         frame = session.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
         return frame if frame.schema is not None else None
 
-    newest = hide_failure(find_newest, UNREACHED, "table")
+    newest = hide_failure(find_newest, TABLE_FAILURE, "table")
     return newest if version is None else hide_failure(find_version, NO_VERSION, "version")
 
 

@@ -34,8 +34,8 @@ from dpcurves.session import Session
 Literal = str | int | float | bool
 
 DIALECT = "duckdb"
-FORM = "SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]"
-A_VIEW = "create a view for it"
+STATEMENT_FORM = "SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]"
+VIEW_ADVICE = "create a view for it"
 
 
 PROBABILITY = "probability"
@@ -100,7 +100,7 @@ WEIGHTED_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "mean": {"ask": "weighted-summary", "statistic": "mean"},
 })  # fmt: skip
 """Fields of weighted questions, by the question type without weights."""
-FOUND = frozenset({"cdf", "quantiles", "histogram", "survival"})
+AUTOMATIC_RANGE_QUESTIONS = frozenset({"cdf", "quantiles", "histogram", "survival"})
 """Question types with an automatic range, which is paid from the question's loss."""
 ENDS = ("lower", "upper")
 
@@ -139,7 +139,8 @@ class SqlQuestion:
             text: The statement.
 
         Raises:
-            ValueError: The text is no statement of the form `FORM`; the message names the rule, and quotes the part
+            ValueError: The text is no statement of the form `STATEMENT_FORM`; the message names the rule, and quotes
+            the part
                 that broke it where there is one.
             MissingPackage: sqlglot is not installed.
         """
@@ -486,7 +487,7 @@ class _StatementReader:
         self.condition: Node | None = None
         longest_statement = 10_000  # characters of a statement; a longer one is refused
         if not isinstance(text, str) or not text.strip() or len(text) > longest_statement:
-            _refuse(f"a text of at most {longest_statement:,} characters is needed: {FORM}")
+            _refuse(f"a text of at most {longest_statement:,} characters is needed: {STATEMENT_FORM}")
         tokens: list[Any] = []
         with suppress(Exception):
             tokens = sqlglot.tokenize(text, read=DIALECT)
@@ -494,7 +495,7 @@ class _StatementReader:
         if words and words[-1] == ";":
             words.pop()
         if not words or words[0].upper() != "SELECT":
-            _refuse(f"the statement must begin with SELECT: {FORM}")
+            _refuse(f"the statement must begin with SELECT: {STATEMENT_FORM}")
         if any(token.comments for token in tokens):
             _refuse("comments and hints are not accepted; leave them out")
         if ";" in words:
@@ -512,7 +513,7 @@ class _StatementReader:
         with suppress(Exception):  # parser errors of any type, which quote the whole text
             (self.select,) = filter(None, sqlglot.parse(text, read=DIALECT))
         if not isinstance(self.select, self.exp.Select):
-            _refuse(f"the statement must have this form: {FORM}")
+            _refuse(f"the statement must have this form: {STATEMENT_FORM}")
         self.words = words
         self.read = list[str]()
 
@@ -524,7 +525,7 @@ class _StatementReader:
         """
         clauses = self._read_parts(self.select, ("expressions", "from", "group"))
         if "from" not in clauses:
-            _refuse(f"name the table after FROM: {FORM}")
+            _refuse(f"name the table after FROM: {STATEMENT_FORM}")
         self._write_down("SELECT")
         columns, function, question_json = self._read_select(clauses["expressions"])
         self._write_down("FROM")
@@ -548,7 +549,7 @@ class _StatementReader:
                 ),
                 -1,
             )
-            _refuse(f"{_shorten(words[position])}: this is not accepted here; write {FORM}")
+            _refuse(f"{_shorten(words[position])}: this is not accepted here; write {STATEMENT_FORM}")
         where, row_filter = _split_condition(self.condition, groups)
         return SqlQuestion(function, question_json, table, where, groups, row_filter)
 
@@ -692,7 +693,11 @@ class _StatementReader:
         message = f"{name}: the form is {function.describe_call(name)}"
         for form in function.argument_forms:
             if form == GRID and not remaining:
-                arguments |= {"grid": "auto"} if function.question_type in FOUND and "grid" not in options else {}
+                arguments |= (
+                    {"grid": "auto"}
+                    if function.question_type in AUTOMATIC_RANGE_QUESTIONS and "grid" not in options
+                    else {}
+                )
                 continue
             if form == BOUNDS and not remaining:
                 arguments |= {} if options.keys() & {*ENDS} else dict.fromkeys(ENDS, "auto")
@@ -726,7 +731,7 @@ class _StatementReader:
         """
         table = self._read_parts(clause, ("this",))["this"]
         if not isinstance(table, self.exp.Table):
-            _refuse(f"FROM {_format_expression(table)}: name a table or view; for a query, {A_VIEW}")
+            _refuse(f"FROM {_format_expression(table)}: name a table or view; for a query, {VIEW_ADVICE}")
         qualifiers = self._read_parts(table, ("this", "db", "catalog"))
         names = [qualifiers[identifier] for identifier in ("catalog", "db", "this") if identifier in qualifiers]
         if not all(isinstance(identifier, self.exp.Identifier) for identifier in names):
@@ -764,9 +769,8 @@ class _StatementReader:
             InvalidArgument: the expression is not a plain column name.
         """
         if not isinstance(expression, self.exp.Column) or not isinstance(expression.this, self.exp.Identifier):
-            _refuse(
-                f"{prefix}{_format_expression(expression)} is not the name of a column; for an expression, {A_VIEW}"
-            )
+            words = f"{prefix}{_format_expression(expression)}"
+            _refuse(f"{words} is not the name of a column; for an expression, {VIEW_ADVICE}")
         operands = self._read_parts(expression, ("this",))
         self._write_down(str(operands["this"].this))
         return str(operands["this"].this)
@@ -832,9 +836,12 @@ class _StatementReader:
         unexpected = next((name for name in operands if name not in allowed_parts), None)
         if unexpected is not None:
             clause = CLAUSES.get(unexpected, unexpected.replace("_", " ").upper())
-            _refuse(f"{clause} is not accepted; write {FORM}" + (f"; {A_VIEW}" if unexpected in OF_A_VIEW else ""))
+            _refuse(
+                f"{clause} is not accepted; write {STATEMENT_FORM}"
+                + (f"; {VIEW_ADVICE}" if unexpected in VIEW_CLAUSES else "")
+            )
         if allowed_parts[0] not in operands:
-            _refuse(f"the statement must have this form: {FORM}")
+            _refuse(f"the statement must have this form: {STATEMENT_FORM}")
         return operands
 
 
@@ -843,7 +850,7 @@ CLAUSES: Mapping[str, str] = MappingProxyType({
     "locks": "FOR UPDATE", "alias": "AS", "query": "a subquery", "table": "the name of a table before that of a column",
     "when": "AT a version", "pivots": "PIVOT", "all": "GROUP BY ALL",
 })  # fmt: skip
-OF_A_VIEW = frozenset({"joins", "laterals", "with", "query", "pivots"})
+VIEW_CLAUSES = frozenset({"joins", "laterals", "with", "query", "pivots"})
 
 
 def _parse_number(text: str) -> float:
@@ -887,18 +894,18 @@ def _shorten(text: str) -> str:
     return line if len(line) <= shown_characters else f"{line[:shown_characters]}..."
 
 
-PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 """Names that all engines read alike, quoted or not."""
-IN_MEMORY = "sqlite://"
-CONNECTIONS = (
+IN_MEMORY_LEDGER = "sqlite://"
+CONNECTION_RULE = (
     "a connection of DuckDB, a session of Spark, the URL of an engine, as postgresql://reader@host/database or "
     "sc://host:port, or a mapping from names to tables"
 )
-FIND = (
+FIND_TABLE_SQL = (
     "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE table_name = $1 UNION ALL "
     "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE view_name = $1 AND NOT internal"
 )
-HERE = "SELECT current_database(), current_schema()"
+CURRENT_SCHEMA_SQL = "SELECT current_database(), current_schema()"
 
 
 def sql(
@@ -912,7 +919,7 @@ def sql(
     categories: Mapping[str, Sequence[Literal]] | None = None,
     units: int | None = None,
     budget: PrivacyLoss | None = None,
-    ledger: str | Ledger = IN_MEMORY,
+    ledger: str | Ledger = IN_MEMORY_LEDGER,
     dataset: str = "data",
     request: str | None = None,
     randomness: Randomness | None = None,
@@ -1064,7 +1071,7 @@ def find_table(connection: Any, name: Sequence[str]) -> Any:
         from .spark_table import spark as counted_by_spark
 
         return counted_by_spark(_quote_name(name, "`"), spark=connection)
-    raise WrongArgumentType("connection", f"{CONNECTIONS} is needed, got {type(connection).__name__}")
+    raise WrongArgumentType("connection", f"{CONNECTION_RULE} is needed, got {type(connection).__name__}")
 
 
 def _quote_name(name: Sequence[str], quote: str) -> str:
@@ -1074,7 +1081,9 @@ def _quote_name(name: Sequence[str], quote: str) -> str:
         name: Parts of the name, such as schema and table.
         quote: Quotation mark of the database.
     """
-    return ".".join(word if PLAIN.fullmatch(word) else quote + word.replace(quote, 2 * quote) + quote for word in name)
+    return ".".join(
+        word if PLAIN_NAME.fullmatch(word) else quote + word.replace(quote, 2 * quote) + quote for word in name
+    )
 
 
 def _find_relation(connection: Any, name: Sequence[str]) -> Any:
@@ -1088,8 +1097,8 @@ def _find_relation(connection: Any, name: Sequence[str]) -> Any:
         InvalidArgument: no table or view has this name, or several have.
     """
     *qualifiers, table = name
-    current = [*connection.sql(HERE).fetchall()[0], table]
-    candidates = [list(candidate) for candidate in connection.sql(FIND, params=[table]).fetchall()]
+    current = [*connection.sql(CURRENT_SCHEMA_SQL).fetchall()[0], table]
+    candidates = [list(candidate) for candidate in connection.sql(FIND_TABLE_SQL, params=[table]).fetchall()]
     matches = [candidate for candidate in candidates if candidate[2 - len(qualifiers) : 2] == qualifiers]
     if not qualifiers:  # as DuckDB resolves names: temporary tables first
         matches = [candidate for candidate in candidates if candidate[0] == "temp"] or [

@@ -22,8 +22,8 @@ from dpcurves.cli.output import ResultView, ViewTable, interleave_groups
 from dpcurves.cli.terminal import Misuse
 
 # Help of --model-note, and its default.
-MODEL = "What pictures and JSON say about the model."
-PUBLIC = "the model is taken as public"
+MODEL_HELP = "What pictures and JSON say about the model."
+PUBLIC_MODEL_RULE = "the model is taken as public"
 
 
 def parse_names(argument: str, text: str) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class ModelPairOptions(options.QuestionOptions):
         "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.",
         options.parse_label,
     )
-    model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
+    model: str = options.option("TEXT", MODEL_HELP, "the models are taken as public", name="--model-note")
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a model pair's question by name; `thresholds` is an empty tuple if none was typed.
@@ -96,7 +96,7 @@ class ModelComparisonOptions(options.QuestionOptions):
         "Negative label. Required for CSV files, and if the positive label is neither 1 nor 0.",
         options.parse_label,
     )
-    model: str = options.option("TEXT", MODEL, "the models are taken as public", name="--model-note")
+    model: str = options.option("TEXT", MODEL_HELP, "the models are taken as public", name="--model-note")
 
 
 class DeclaredClassOptions(options.QuestionOptions):
@@ -134,7 +134,7 @@ class MulticlassOptions(DeclaredClassOptions):
     confidence: str | None = options.optional("NAME", "The column of the largest scores, for top-1 calibration.")
     grid: str = options.option("L:U:N", "Public cells of scores.", "0:1:20", options.parse_grid)
     groups: str = options.option("L:U:N", "Public cells of --confidence.", "0:1:10", options.parse_grid)
-    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    model: str = options.option("TEXT", MODEL_HELP, PUBLIC_MODEL_RULE, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class OrdinalClassesOptions(DeclaredClassOptions):
     classes: str = options.option("A,B,C", "Its three classes, in their order.")
     score: str = options.option("NAME", "The column of scores.")
     grid: str = options.option("L:U:N", "Public cells of scores.", "0:1:20", options.parse_grid)
-    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    model: str = options.option("TEXT", MODEL_HELP, PUBLIC_MODEL_RULE, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class UpliftOptions(options.QuestionOptions):
         "That of the others; needed in a CSV file, and where the other is neither 1 nor 0.",
         options.parse_label,
     )
-    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    model: str = options.option("TEXT", MODEL_HELP, PUBLIC_MODEL_RULE, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class QuantileForecastOptions(options.QuestionOptions):
         "P,P,P", "The quantiles: rising shares between 0 and 1.", parse=options.parse_numbers
     )
     grid: str = options.option("L:U:N", "Public cells of errors, of which one begins at 0.", parse=options.parse_grid)
-    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    model: str = options.option("TEXT", MODEL_HELP, PUBLIC_MODEL_RULE, name="--model-note")
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class PredictedObservedOptions(options.QuestionOptions):
     observed: str = options.option("NAME", "The column of observed numbers, which --predicted predicts.")
     grid: str = options.option("L:U:N", "Public bins of predictions.", parse=options.parse_grid)
     observed_grid: str = options.option("L:U:N", "Public cells of observed numbers.", parse=options.parse_grid)
-    model: str = options.option("TEXT", MODEL, PUBLIC, name="--model-note")
+    model: str = options.option("TEXT", MODEL_HELP, PUBLIC_MODEL_RULE, name="--model-note")
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import InvalidArgument, describe_value, require_probability, require_type
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import ALL, Evidence, Needs, PrivacyStatement, Release, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, Evidence, Needs, PrivacyStatement, Release, ask_workload
 from dpcurves.curves.by_category import collect_by_category, split_rows
 from dpcurves.curves.pair_mean import MergedCellCounts, SimulatedCounts, compute_basic_interval
 from dpcurves.curves.question import build_privacy_statement, require_independent
-from dpcurves.curves.result import EACH, IntervalResult, PlotArguments
+from dpcurves.curves.result import INDIVIDUAL_INTERVAL, IntervalResult, PlotArguments
 from dpcurves.display import format_number
 from dpcurves.display.groups import ForestPanel, draw_forest
 from dpcurves.inference.known_numbers import KNOWN_LEVEL, is_uninformative, known_number
@@ -101,7 +101,7 @@ class CountedNumbers(IntervalResult):
     Data frame: a row for each number.
     """
 
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
     COLUMN_WORDS = display.describe_columns(number="number", value="value")
     MEASURED = "value"
     NOTES_UNKNOWN = True
@@ -451,7 +451,7 @@ def ask_one_table(kind: Callable[..., Any], question: Any, asked: Any, rows: int
         asked: Workload of the query: the table of cells that is counted.
         rows: Rows of counts of each category.
     """
-    answer = yield from ask_workload(asked, ALL)
+    answer = yield from ask_workload(asked, WHOLE_BUDGET)
     rows_by_category = [answer.counts] if question.by is None else split_rows(answer.counts, rows)
     privacy = build_privacy_statement(answer.releases, question.model)
     return collect_by_category(question.by, (kind(question, (evidence,), privacy) for evidence in rows_by_category))

@@ -24,7 +24,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.curves.question import parse_class_labels
 from dpcurves.data import Categories
 from dpcurves.forecasts.expected_errors import SLOW_REHEARSALS, ForecastKind, Table, require_column_name
-from dpcurves.forecasts.reference_distributions import CLASSES, interpolate_grid
+from dpcurves.forecasts.reference_distributions import CLASS_SAMPLERS, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL, Columns, rehearse_answers
 from dpcurves.privacy import Neighbours, PrivacyLoss
 
@@ -49,7 +49,7 @@ def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> F
             points.
     """
     return ForecastKind(
-        distributions=CLASSES,
+        distributions=CLASS_SAMPLERS,
         fill_columns=columns,
         measure_error=_compute_error,
         error_label=f"{first_number}, mean error",

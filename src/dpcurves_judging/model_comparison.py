@@ -37,7 +37,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, require_integer, require_probability, require_sequence
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import ALL, CellWorkload, Needs, Setting
+from dpcurves.conversation import WHOLE_BUDGET, CellWorkload, Needs, Setting
 from dpcurves.curves.outside import separate_outside
 from dpcurves.curves.question import TableQuestion, parse_class_labels
 from dpcurves.data import Axis, Grid, Values
@@ -416,7 +416,7 @@ def choose_design(
     designs = list[tuple[float, str, int]]()
     for releases, axes, sampling_factor in (("pairs", 2, tuning.paired_error), ("scores", 1, tuning.worst_error)):
         design = replace(question, cells=tuning.least_cells, releases=releases)
-        deviation = sqrt(float(setting.count_noise(ALL / len(design.members())).variance))
+        deviation = sqrt(float(setting.count_noise(WHOLE_BUDGET / len(design.members())).variance))
         noise = tuning.noise_factor * deviation / records / sqrt(len(design.find_tables(0)))
         errors = np.hypot(noise * cells_tried ** (axes / 2), tuning.rounding_error / cells_tried**2)
         sampling = sampling_factor / sqrt(records) if setting.adjacency.unit.records == 1 else 0.0

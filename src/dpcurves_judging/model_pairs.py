@@ -28,7 +28,7 @@ from dpcurves.arguments import (
     require_type,
 )
 from dpcurves.arrays import FloatArray
-from dpcurves.conversation import ALL, CellWorkload, Needs, Setting, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, CellWorkload, Needs, Setting, ask_workload
 from dpcurves.conversation.workload import TableCounts
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, split_rows
 from dpcurves.curves.class_table import Metric, find_discretization_error
@@ -305,7 +305,7 @@ class ModelPairQuestion(TableQuestion):
         tables = [[axis] for axis in scores] if design.releases == 2 else [scores]
         answers = list[TableCounts]()
         for axes in tables:
-            budget_fraction = ALL / (design.releases or 1)
+            budget_fraction = WHOLE_BUDGET / (design.releases or 1)
             workload = CellWorkload(prepend_category_axes(self.by, classes, *axes))
             answers.append((yield from ask_workload(workload, budget_fraction)))
 
@@ -378,7 +378,7 @@ def choose_design(question: ModelPairQuestion, setting: Setting) -> ModelPairQue
     sampling_factors = (TUNING.paired_error, TUNING.worst_error) if setting.adjacency.unit.records == 1 else (0.0, 0.0)
     designs = list[tuple[float, int, int]]()
     for releases, sampling_factor in zip((1, 2), sampling_factors, strict=True):
-        noise = TUNING.noise_factor * sqrt(float(setting.count_noise(ALL / releases).variance)) / records
+        noise = TUNING.noise_factor * sqrt(float(setting.count_noise(WHOLE_BUDGET / releases).variance)) / records
         errors = np.hypot(noise * cells_tried ** (1 / releases), TUNING.rounding_error / cells_tried**2)
         designs.append(
             (hypot(float(errors.min()), sampling_factor / sqrt(records)), releases, int(cells_tried[np.argmin(errors)]))

@@ -40,7 +40,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.conversation import CellWorkload, Needs, PrefixWorkload, Setting
 from dpcurves.curves.by_category import describe_grouping
 from dpcurves.curves.outside import separate_outside
-from dpcurves.curves.question import CATEGORIES, By, TableQuestion, parse_grouping, prepend_category_axes
+from dpcurves.curves.question import CATEGORIES_EXAMPLE, By, TableQuestion, parse_grouping, prepend_category_axes
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.data.grid import require_clipped
 from dpcurves.display.groups import draw_curves
@@ -156,7 +156,7 @@ class MulticlassQuestion(TableQuestion):
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_type("label", self.label, Categories, CATEGORIES)
+        require_type("label", self.label, Categories, CATEGORIES_EXAMPLE)
         object.__setattr__(
             self, "scores", require_sequence("scores", self.scores, "columns, as in ('p_a', 'p_b', 'p_c')")
         )
@@ -384,7 +384,7 @@ class OrdinalClassesQuestion(TableQuestion):
     model: str = "the model is taken as public"
 
     def __post_init__(self) -> None:
-        require_type("label", self.label, Categories, CATEGORIES)
+        require_type("label", self.label, Categories, CATEGORIES_EXAMPLE)
         parse_grouping(self.by)
         Axis(self.score, require_clipped("grid", self.grid))
         if self.label.slots != 3:

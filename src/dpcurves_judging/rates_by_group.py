@@ -108,9 +108,9 @@ def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate], most
     return IntervalEstimate(value, min(low, value), max(high, value))
 
 
-DRAWN = "flagged", "recall", "false_positive_rate"
-AT_ONCE = "intervals of all groups, at once,"
-GAPS = "intervals of all pairs of groups, at once,"
+DRAWN_RATES = "flagged", "recall", "false_positive_rate"
+SIMULTANEOUS_LABEL = "intervals of all groups, at once,"
+GAPS_LABEL = "intervals of all pairs of groups, at once,"
 
 
 class GroupRates(ScoresByCategory):
@@ -278,7 +278,7 @@ class GroupRates(ScoresByCategory):
             values = [estimate.value for estimate in (*gaps.values(), largest)]
             ends = np.array([[estimate.lower, estimate.upper] for estimate in (*gaps.values(), largest)])
             shades.append(
-                Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS, scope))
+                Shade(ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), GAPS_LABEL, scope))
             )
         words = self._row_words()[number]
         panel = ForestPanel(f"difference of {words}", names, values, range(len(names)), 0.0)
@@ -317,16 +317,20 @@ class GroupRates(ScoresByCategory):
                 RATE_TITLES[number], names, self.values_of(number).tolist(),
                 range(index * len(names), (index + 1) * len(names)), limits=(0.0, 1.0),
             )
-            for index, number in enumerate(DRAWN)
+            for index, number in enumerate(DRAWN_RATES)
         ]  # fmt: skip
         shades = list[Shade]()
         privacy = self.privacy
         for scope, for_population in interval_scopes(privacy).items():
             if level is not None and (population or not for_population):
-                ends = np.concatenate([self.intervals_of(rate, level, population=for_population) for rate in DRAWN])
+                ends = np.concatenate(
+                    [self.intervals_of(rate, level, population=for_population) for rate in DRAWN_RATES]
+                )
                 shades.append(
                     Shade(
-                        ends[:, 0], ends[:, 1], describe_interval(require_probability("level", level), AT_ONCE, scope)
+                        ends[:, 0],
+                        ends[:, 1],
+                        describe_interval(require_probability("level", level), SIMULTANEOUS_LABEL, scope),
                     )
                 )
         return draw_forest(panels, privacy, shades=shades[::-1], ax=ax, name=name)

@@ -107,7 +107,7 @@ class Uplift(CountedNumbers):
         Args:
             name: uplift or qini.
         """
-        heights = CURVES[name](_cumulate_from_top(self._likely_tables[0]))
+        heights = CURVE_FUNCTIONS[name](_cumulate_from_top(self._likely_tables[0]))
         return np.full_like(heights, np.nan) if np.isnan(self.value("effect of treatment")) else heights
 
     def band(self, level: float, *, curve: str = "uplift", population: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -131,9 +131,9 @@ class Uplift(CountedNumbers):
         """
         require_text("curve", curve)
         level = require_probability("level", level)
-        compute = CURVES.get(curve)
+        compute = CURVE_FUNCTIONS.get(curve)
         if compute is None:
-            raise InvalidArgument("curve", f"must be one of {', '.join(CURVES)}, got {describe_value(curve)}")
+            raise InvalidArgument("curve", f"must be one of {', '.join(CURVE_FUNCTIONS)}, got {describe_value(curve)}")
         require_independent(self.privacy, population)
         likely = self._likely_tables[0]
         simulated = compute(_cumulate_from_top(self._tables[0].simulate_counts(population)))
@@ -325,7 +325,7 @@ def _compute_qini(above: FloatArray) -> FloatArray:
     return np.asarray(gained)
 
 
-CURVES: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
+CURVE_FUNCTIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
     {"uplift": _compute_uplift, "qini": _compute_qini}
 )
 

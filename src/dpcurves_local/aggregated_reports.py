@@ -26,10 +26,10 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import FloatArray, IntArray
-from dpcurves.codec import STORED, JsonSchema, Natural
+from dpcurves.codec import STORED_CODEC, JsonSchema, Natural
 from dpcurves.distributions.interval_sums import IntervalSums, Tier
 from dpcurves.distributions.output_distribution import (
-    VALUES_AT_ONCE,
+    VALUES_PER_CHUNK,
     Family,
     Noise,
     NoisySums,
@@ -660,7 +660,7 @@ class AggregatedReports(NoisySums):
             generator: Random numbers of the simulation.
         """
         nested = self.nested_distribution
-        chunk = max(1, VALUES_AT_ONCE // (2 * max(self.size, self.rows * self.cells)))
+        chunk = max(1, VALUES_PER_CHUNK // (2 * max(self.size, self.rows * self.cells)))
         for start in range(0, draws, chunk):
             errors = simulate_errors(self, min(chunk, draws - start), generator)
             yield nested.reconstruct(errors, None if self._known_total is None else 0)
@@ -805,7 +805,7 @@ class AggregatedReports(NoisySums):
         Returns:
             ``tallied`` with the levels, ``whole``, and ``about_all`` if it is true.
         """
-        fields = {"tallied": STORED.encode(self.levels), "whole": self.whole}
+        fields = {"tallied": STORED_CODEC.encode(self.levels), "whole": self.whole}
         return {**fields, "about_all": True} if self.about_all else fields
 
     @classmethod
@@ -824,7 +824,7 @@ class AggregatedReports(NoisySums):
         Raises:
             KeyError, ValueError: fields are missing or inconsistent.
         """
-        levels = STORED.decode(tuple[LevelReports, ...], stored["tallied"])
+        levels = STORED_CODEC.decode(tuple[LevelReports, ...], stored["tallied"])
         rows = int(stored["rows"])
         cells = int(stored["cells"])
         whole = bool(stored["whole"])

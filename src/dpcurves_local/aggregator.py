@@ -295,8 +295,10 @@ def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
     return order
 
 
-LABEL = b"dpcurves local invitation\n"  # signed before the task, so that no other signature is an invitation
-NOT_ONE = "is not signed for this task; ask the author of the task for another invitation"
+INVITATION_CONTEXT = (
+    b"dpcurves local invitation\n"  # signed before the task, so that no other signature is an invitation
+)
+UNSIGNED_INVITATION = "is not signed for this task; ask the author of the task for another invitation"
 
 
 @dataclass(frozen=True)
@@ -389,7 +391,7 @@ def verify_invitation(task: Task, invitation: str) -> bytes:
             decoded[PSEUDONYM_SIZE:], _encode_signed_name(task, name)
         )
     except (ValueError, InvalidSignature):
-        raise InvalidArgument("invitation", NOT_ONE) from None
+        raise InvalidArgument("invitation", UNSIGNED_INVITATION) from None
     return name
 
 
@@ -400,4 +402,4 @@ def _encode_signed_name(task: Task, name: bytes) -> bytes:
         task: The task.
         name: The pseudonym, 8 bytes.
     """
-    return LABEL + bytes.fromhex(task.hash) + name
+    return INVITATION_CONTEXT + bytes.fromhex(task.hash) + name

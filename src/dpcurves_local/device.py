@@ -253,7 +253,7 @@ def _find_category(axis: Categories, value: Any) -> int:
     return axis.slots
 
 
-PARTS = 2**32
+ROUNDING_DENOMINATOR = 2**32
 """Denominator of rounding probabilities: 32 random bits decide."""
 MOST_FINE_CELLS = 2**20
 """Largest number of fine cells of a grid, which resolve where a number lies between two cell middles."""
@@ -347,13 +347,16 @@ class StochasticRounding:
             fine: Indices of fine cells.
 
         Returns:
-            The cell whose middle lies below, and the probability of the next cell instead, in units of ``1 / PARTS``.
+            The cell whose middle lies below, and the probability of the next cell instead, in units of ``1 /
+            ROUNDING_DENOMINATOR``.
         """
         # positions in half fine cells, so that the middles of fine cells are integers
         twice = 2 * self._fine_cells_per_cell
         lower_cell, offset = np.divmod(2 * fine + 1 - self._fine_cells_per_cell, twice)
         inside = (lower_cell >= 0) & (lower_cell < self.axis.grid.cells - 1)
-        return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(inside, offset * PARTS // twice, 0)
+        return np.clip(lower_cell, 0, self.axis.grid.cells - 1), np.where(
+            inside, offset * ROUNDING_DENOMINATOR // twice, 0
+        )
 
     def round_cells(self, fine: IntArray, randomness: Randomness) -> IntArray:
         """SECRET: round each person's fine cell at random to a cell, so that the expected middle is that of the fine
@@ -373,7 +376,9 @@ class StochasticRounding:
         return np.where(missing, self.axis.grid.cells, np.where(rounds_up, cells + 1, cells))
 
 
-TABLE = "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
+KEPT_TABLE_SQL = (
+    "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
+)
 
 
 @dataclass(frozen=True)
@@ -433,7 +438,7 @@ class ReportMemo:
         try:
             # 60.0: seconds to wait while another process has locked the memo file, before it is an error
             with closing(sqlite3.connect(self.path, timeout=60.0, isolation_level=None)) as store:
-                store.execute(TABLE)
+                store.execute(KEPT_TABLE_SQL)
                 yield store
         except sqlite3.Error:
             raise InvalidArgument(

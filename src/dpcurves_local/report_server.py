@@ -35,9 +35,9 @@ from dpcurves.arguments import InvalidArgument
 from dpcurves_parties.serving.channel import Channel
 from dpcurves_parties.serving.group_commit import GroupCommit
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault, parse_fields
-from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_operator_message
+from dpcurves_parties.serving.monitoring import NO_MONITORING, Monitoring, log_operator_message
 from dpcurves_parties.serving.server import (
-    USUAL,
+    DEFAULT_LIMITS,
     Address,
     Limits,
     ServerSettings,
@@ -59,7 +59,9 @@ except ImportError:  # platforms without this lock
 
 ROWS_PER_BATCH = 2**16
 """Reports per group of writes at most, and per batch when the file is read at startup: some megabytes of memory."""
-OTHER = "the file holds something other than reports of this task and is not written to; name another file"
+NOT_REPORTS_MESSAGE = (
+    "the file holds something other than reports of this task and is not written to; name another file"
+)
 
 
 class PendingReports(NamedTuple):
@@ -264,7 +266,7 @@ class ReportStore:
         """
         if not np.all((heads == np.frombuffer(expected_head, dtype=np.uint8)) | (heads == 0)):
             os.close(self._file)
-            raise InvalidArgument("store", OTHER)
+            raise InvalidArgument("store", NOT_REPORTS_MESSAGE)
 
 
 def _open_locked(path: Path) -> int:
@@ -612,10 +614,10 @@ class ReportServer:
     store: Path
     certificate: Path
     key: Path
-    limits: Limits = USUAL
+    limits: Limits = DEFAULT_LIMITS
     max_reports: int | None = None
     quota: Quota = NO_QUOTA
-    monitoring: Monitoring = UNWATCHED
+    monitoring: Monitoring = NO_MONITORING
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until the process is stopped; call `ready` once the server listens.

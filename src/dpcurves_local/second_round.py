@@ -53,11 +53,11 @@ from dpcurves_parties.serving.task_document import read_document_text
 from .aggregated_reports import AggregatedReports
 from .aggregator import Collection
 from .report_file import PSEUDONYM_SIZE, Numbers, Octets, has_drawn_names, names_to_numbers
-from .task import UNFILTERED, VERSION, Task
+from .task import FILTER_RULE, VERSION, Task
 from .trust import Local, find_randomisers
 
-KEY = "local_second_round"
-_FIELDS = KEY, "task", "before", "curve", "first", "chances", "names", "earlier"
+VERSION_FIELD = "local_second_round"
+_FIELDS = VERSION_FIELD, "task", "before", "curve", "first", "chances", "names", "earlier"
 _SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
 """Decimal context of a printed epsilon of both rounds: six significant digits, rounded up."""
 
@@ -157,7 +157,7 @@ class SecondRound(Task):
     def __post_init__(self) -> None:
         require_type("question", self.question, CdfQuestion, "the question of the first round")
         if self.question.where:
-            raise InvalidArgument("where", UNFILTERED)
+            raise InvalidArgument("where", FILTER_RULE)
         if len(self.one_probabilities) != self.question.grid.slots or not all(
             0 <= probability <= PROBABILITY_PARTS for probability in self.one_probabilities
         ):
@@ -355,7 +355,7 @@ class SecondRound(Task):
         """
         try:
             stored = json.loads(text)
-            version = stored[KEY]
+            version = stored[VERSION_FIELD]
             before = stored["before"]
             chances = tuple(stored["chances"])
             task = Task.from_json(json.dumps(stored["task"]))
@@ -393,7 +393,7 @@ class SecondRound(Task):
         names = {} if self.names is None else {"names": b64encode(self.names).decode()}
         earlier = {} if self.earlier is None else {"earlier": json.loads(self.earlier)}
         task = json.loads(super().to_json())
-        return json.dumps({KEY: VERSION, "task": task, **document, **names, **earlier}, sort_keys=True)
+        return json.dumps({VERSION_FIELD: VERSION, "task": task, **document, **names, **earlier}, sort_keys=True)
 
 
 def _parse_first_round(stored: dict[str, Any]) -> dict[str, Any]:
@@ -513,7 +513,7 @@ def read_task(path: str | Path) -> Task:
         stored = json.loads(text)
     except (ValueError, RecursionError):
         stored = None
-    return SecondRound.from_json(text) if isinstance(stored, dict) and KEY in stored else Task.from_json(text)
+    return SecondRound.from_json(text) if isinstance(stored, dict) and VERSION_FIELD in stored else Task.from_json(text)
 
 
 class FirstClass(StrEnum):

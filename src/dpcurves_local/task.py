@@ -30,10 +30,10 @@ from dpcurves.arguments import (
     require_type,
 )
 from dpcurves.arrays import BoolArray, IntArray
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.conversation import Plan, Release, Step, UnsupportedQuery
 from dpcurves.curves import CdfQuestion
-from dpcurves.curves.pair_mean import ROUNDED
+from dpcurves.curves.pair_mean import ROUNDED_VALUES_NOTE
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.data import Axis, Categories, Grid
 from dpcurves.expressions import rename_columns
@@ -54,7 +54,7 @@ from .responses import HadamardResponse, choose_randomiser
 from .responses.randomiser import Reports
 from .trust import Coins, Local, convert_to_epsilon, count_message_octets, find_answers, find_randomisers, make_messages
 
-UNFILTERED = (
+FILTER_RULE = (
     "a second round counts people who fail a filter as tied with all scores; leave the filter out, and invite only the "
     "people who are meant"
 )
@@ -62,7 +62,7 @@ VERSION = 1
 """Version of the task document and of the format of reports."""
 MOST_PEOPLE = 2**31
 """People. Largest number of people of a task: counts and products of two counts stay within 64 bits."""
-KEY = re.compile("[0-9a-f]{64}")  # an inviter's public key (Ed25519) in hexadecimal digits
+KEY_PATTERN = re.compile("[0-9a-f]{64}")  # an inviter's public key (Ed25519) in hexadecimal digits
 _FIELDS = "local_task", "people", "loss", "question", "target", "coins", "rounding", "invitations"
 # Constructors of a loss, by its name in the document.
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
@@ -286,12 +286,14 @@ class Task(Document):
         if self.target not in (None, CountUse.AREA):
             raise InvalidArgument("target", "must be CountUse.AREA, for the area under a ROC curve, or None")
         if self.target is CountUse.AREA and isinstance(self.question, CdfQuestion) and self.question.where:
-            raise InvalidArgument("where", UNFILTERED)
+            raise InvalidArgument("where", FILTER_RULE)
         require_type("coins", self.coins, Coins, "Coins.PRIVATE or Coins.PUBLIC")
         require_type("rounding", self.rounding, Rounding, "Rounding.SIMPLE or Rounding.RANDOMIZED")
         if not 1 <= self.people <= MOST_PEOPLE:
             raise InvalidArgument("people", f"must be from 1 to {MOST_PEOPLE} people, as in 10000, got {self.people}")
-        if self.invitations is not None and not (isinstance(self.invitations, str) and KEY.fullmatch(self.invitations)):
+        if self.invitations is not None and not (
+            isinstance(self.invitations, str) and KEY_PATTERN.fullmatch(self.invitations)
+        ):
             raise InvalidArgument(
                 "invitations",
                 "must be the public key of the inviter, in 64 hexadecimal digits; leave it out if anybody may report",
@@ -359,7 +361,11 @@ class Task(Document):
         """
         budget = QuestionBudget.from_external_charge(self.hash, self.loss.as_single_release())
         curve = ask_with_budget(self.question, self.plan.adjacency, self._trust_model, budget, reply)
-        return curve if self._stochastic_rounding is None else replace(curve, privacy=curve.privacy.with_notes(ROUNDED))
+        return (
+            curve
+            if self._stochastic_rounding is None
+            else replace(curve, privacy=curve.privacy.with_notes(ROUNDED_VALUES_NOTE))
+        )
 
     def _draw_answers(self, slots: IntArray, source: Randomness) -> IntArray:
         """SECRET: return the cells that people report before randomisation: those of their values.
@@ -642,7 +648,7 @@ class Task(Document):
         target = {} if self.target is None else {"target": self.target.name.lower()}
         fields = {
             "local_task": VERSION,
-            **STORED.encode_fields(self),
+            **STORED_CODEC.encode_fields(self),
             "question": question_to_json(self.question),
             **target,
         }

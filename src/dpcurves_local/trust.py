@@ -33,7 +33,7 @@ from dpcurves.noise.exponential import LEAST_EPSILON
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse, Query
-from dpcurves.strategies import AT_ONCE, choose_strategy
+from dpcurves.strategies import ONE_ROUND_STRATEGIES, choose_strategy
 from dpcurves.trust.base import Answer, require_charged
 from dpcurves_local.aggregated_reports import LevelReports
 
@@ -369,7 +369,7 @@ class Local:
             loss: Privacy loss of each person.
             adjacency: The adjacency relation, with the public number of people.
         """
-        return choose_strategy(AT_ONCE, workload, Setting(loss, adjacency))
+        return choose_strategy(ONE_ROUND_STRATEGIES, workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of the people's randomised reports to a query.

@@ -31,12 +31,12 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from .audit_log import MOST_EVENTS, event_to_json
 from .datasets import Dataset
-from .middleware import OF_PICTURES
+from .middleware import PICTURE_POLICY
 from .planner import PlannedRound, parse_row_share, respond_when_planned
 from .principals import Principal
 from .questions import AskedQuestion, QuestionPlan, loss_to_json, redact_question
-from .releases import DRAWN, Answer, StoredModel, render_page, render_statement
-from .renderer import MADE, collect_file_inputs, find_drawn_type, wait_for_drawing, wait_until_drawn
+from .releases import DRAWN_FORMATS, Answer, StoredModel, render_page, render_statement
+from .renderer import REQUESTED_MEDIA_TYPES, collect_file_inputs, find_drawn_type, wait_for_drawing, wait_until_drawn
 from .services import Services
 
 
@@ -217,7 +217,7 @@ def _round_to_json(planned: PlannedRound) -> dict[str, Any]:
 
 
 # Request bodies.
-EXAMPLES = [
+QUESTION_EXAMPLES = [
     {"ask": "histogram", "column": "delay", "grid": "-60:600:66"},
     {"ask": "cdf", "column": "delay", "grid": "-60:600:660"},
 ]
@@ -245,7 +245,7 @@ class QuestionMessage(Loss):
 
     question: dict[str, Any] = Field(
         description="The question, as in study files: `ask`, and its fields; `view` names a view of the dataset.",
-        examples=EXAMPLES,
+        examples=QUESTION_EXAMPLES,
     )
 
     def checked_question(self) -> Mapping[str, Any]:
@@ -491,7 +491,7 @@ async def get_release(name: str, who: Who, services: Open, language: str = ENGLI
     id, _, ending = name.partition(".")
     language = require_language(language)
     media = find_drawn_type(ending, language)
-    headers = {"Content-Security-Policy": OF_PICTURES} if ending in ("svg", "html") else {}
+    headers = {"Content-Security-Policy": PICTURE_POLICY} if ending in ("svg", "html") else {}
     if media:
         answer = await run_in_threadpool(services.releases.get, who, id)
         inputs = collect_file_inputs([answer], ending, language)
@@ -502,15 +502,12 @@ async def get_release(name: str, who: Who, services: Open, language: str = ENGLI
         answer = await run_in_threadpool(services.releases.get, who, id)
         text = await run_in_threadpool(render_statement, answer.load_curve(), language)
         return Response(text, media_type="text/plain; charset=utf-8")
-    if ending not in ENDINGS:
-        raise ProtocolError(
-            "release",
-            f"the release must be named with a file type, as ID.{', ID.'.join((*ENDINGS, *MADE, 'txt'))}",
-            404,
-        )
-    media, form = ENDINGS[ending]
+    if ending not in RESPONSES_BY_SUFFIX:
+        names = ", ID.".join((*RESPONSES_BY_SUFFIX, *REQUESTED_MEDIA_TYPES, "txt"))
+        raise ProtocolError("release", f"the release must be named with a file type, as ID.{names}", 404)
+    media, form = RESPONSES_BY_SUFFIX[ending]
     stored = await run_in_threadpool(services.releases.get, who, id)
-    if ending in DRAWN and not stored.is_drawn:
+    if ending in DRAWN_FORMATS and not stored.is_drawn:
         await wait_until_drawn(services.releases, id)
         stored = await run_in_threadpool(services.releases.get_with_drawing, who, id)
     return Response(await run_in_threadpool(form, stored), media_type=media, headers=headers)
@@ -569,7 +566,7 @@ async def check_health(request: Request) -> dict[str, str]:
     return {"health": "it answers"}
 
 
-ENDINGS: dict[str, tuple[str, Callable[[Answer], str]]] = {
+RESPONSES_BY_SUFFIX: dict[str, tuple[str, Callable[[Answer], str]]] = {
     "json": ("application/json", lambda answer: answer.json),
     "svg": ("image/svg+xml", lambda answer: answer.svg),
     "csv": ("text/csv; charset=utf-8", lambda answer: answer.csv),

@@ -19,7 +19,7 @@ from sqlalchemy import select
 from dpcurves.ledger import EventEntry, VerificationResult
 from dpcurves.ledger.chain import EVENTS
 
-from .principals import NOTHING, Principal, Right, Subject, require
+from .principals import NO_SUBJECT, Principal, Right, Subject, require
 from .store import Archive
 
 MOST_EVENTS = 1000
@@ -52,7 +52,7 @@ class AuditLog:
             ProtocolError: The reader may not see the log.
         """
         if dataset is None:
-            require(who, Right.AUDIT, NOTHING)
+            require(who, Right.AUDIT, NO_SUBJECT)
         else:
             require(who, Right.SEE_LOG, Subject(dataset))
         return self._archive.ledger.events(after, min(max(limit, 1), MOST_EVENTS), dataset)
@@ -103,7 +103,7 @@ class AuditLog:
             ProtocolError: The reader is not an auditor.
             ValueError: A row was altered without the key; the message names the first altered row.
         """
-        require(who, Right.AUDIT, NOTHING)
+        require(who, Right.AUDIT, NO_SUBJECT)
         return self._archive.ledger.verify(head)
 
 

@@ -19,7 +19,7 @@ from fastapi import Request
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.server import parse_network
 
-from .middleware import SAFE
+from .middleware import SAFE_METHODS
 from .people import BrowserSession, RateLimiter
 from .principals import Principal
 from .services import Services
@@ -99,7 +99,7 @@ class Authenticator:
         if session is None:
             return None
         csrf = request.headers.get(CSRF_HEADER, "")
-        if request.method not in SAFE and not compare_digest(csrf.encode(), session.csrf.encode()):
+        if request.method not in SAFE_METHODS and not compare_digest(csrf.encode(), session.csrf.encode()):
             raise ProtocolError("session", f"send this session's token in the header {CSRF_HEADER}", 403)
         return session.principal
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 # Schema check: a registered table has the declared columns and types. It reads the schema, never rows.
-PLACES = ("data", "table", "delimiter")
+LOCATION_ARGUMENTS = ("data", "table", "delimiter")
 """Argument names of errors about where the records are. Such messages quote no contents of the table, so they are
 passed on unchanged; messages about other arguments may list its columns and are replaced."""
 
@@ -72,7 +72,7 @@ def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
     try:
         return open_records(data, unit=schema_of, key=bytes(32), delimiter=delimiter)
     except ArgumentError as error:
-        if error.argument in PLACES:
+        if error.argument in LOCATION_ARGUMENTS:
             raise
         rule = f"the records have no column {unit.column!r} that names a unit; correct --unit, or the records"
     raise InvalidArgument("unit", rule, unit.column)

@@ -244,7 +244,7 @@ def _run_reader(message: bytes) -> bytes:
 MEMORY_BYTES = 3 * 2**30
 """Limit of the parsing process's address space in bytes. Most of it is room for libraries, which map much and use
 little."""
-PARQUET = b"PAR1"
+PARQUET_MAGIC = b"PAR1"
 """First four bytes of each Parquet file, which distinguish it from CSV."""
 
 
@@ -287,7 +287,7 @@ def repack_table(octets: bytes, columns: Sequence[Declared]) -> bytes:
             twice, has values of another type, or is larger than `LARGEST_TABLE_BYTES` as Parquet.
     """
     try:
-        table = _read_parquet(octets, columns) if octets.startswith(PARQUET) else _read_csv(octets, columns)
+        table = _read_parquet(octets, columns) if octets.startswith(PARQUET_MAGIC) else _read_csv(octets, columns)
         _require_rows(table.num_rows)
         declared_table = pa.table(
             {str(declared.column): _fit_column(table.column(str(declared.column)), declared) for declared in columns}

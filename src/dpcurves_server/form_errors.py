@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from dpcurves.arguments import ArgumentError
 
 from .dataset_views import VIEW
-from .form_inputs import EXPRESSION, RANGE_METAVARS, RANGES, name_field
+from .form_inputs import EXPRESSION_SUFFIX, RANGE_METAVARS, RANGES, name_field
 from .forms import FieldValues, Form
 
 PLAN_FIELDS = {
@@ -27,13 +27,13 @@ PLAN_FIELDS = {
 """Fields of a form that are no field of its question, by the argument of an error: price, share of rows and view."""
 RANGE_PARTS = frozenset({"lower", "upper", "width", "cells"})
 """Arguments of errors about a part of a range."""
-OPTION = re.compile(r"--([a-z][a-z-]*)")
+OPTION_PATTERN = re.compile(r"--([a-z][a-z-]*)")
 """An option of the command line, which pages replace by the label of its field."""
-PYTHON = re.compile(r",? as in (?:[A-Z]\w+\([^;]*\)|\w+=[^;]*)")
+PYTHON_EXAMPLE = re.compile(r",? as in (?:[A-Z]\w+\([^;]*\)|\w+=[^;]*)")
 """An example in Python, which is no help on a page."""
 QUESTION_CLASS = re.compile(r"see (\w+)Question")
 """A reference to another class of questions, which pages replace by its title."""
-OTHER_FIELD = re.compile(r"(differ from|column than) (\w+)\b")
+OTHER_FIELD_PATTERN = re.compile(r"(differ from|column than) (\w+)\b")
 """A rule about two fields."""
 
 
@@ -89,9 +89,9 @@ def _find_field(form: Form, error: ArgumentError, values: FieldValues) -> str:
         return PLAN_FIELDS[name]
     typed = []
     if error.value is not None:
-        names_of_inputs = [name for field in form.fields for name in (field.name, f"{field.name}{EXPRESSION}")]
+        names_of_inputs = [name for field in form.fields for name in (field.name, f"{field.name}{EXPRESSION_SUFFIX}")]
         typed = [name for name in names_of_inputs if _names_column(values, name, error.value)]
-    expressions = [field for field in typed if field.endswith(EXPRESSION)]
+    expressions = [field for field in typed if field.endswith(EXPRESSION_SUFFIX)]
     if expressions:
         return expressions[0]
     if typed and (name not in names or not any(values.get(name, ()))):
@@ -159,5 +159,5 @@ def _adapt_rule(form: Form, rule: str, titles: Mapping[str, str]) -> str:
         command = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", match[1]).lower()
         return f"ask “{titles.get(command, command)}”"
 
-    adapted = QUESTION_CLASS.sub(title_question, PYTHON.sub("", rule))
-    return OTHER_FIELD.sub(label_other, OPTION.sub(label_field, adapted))
+    adapted = QUESTION_CLASS.sub(title_question, PYTHON_EXAMPLE.sub("", rule))
+    return OTHER_FIELD_PATTERN.sub(label_other, OPTION_PATTERN.sub(label_field, adapted))

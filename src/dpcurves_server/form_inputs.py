@@ -27,9 +27,9 @@ from .declared_columns import (
     has_unknown_categories,
     has_unknown_range,
 )
-from .forms import MODEL, Field, FieldValues, Form, strip_text
+from .forms import MODEL_PREFIX, Field, FieldValues, Form, strip_text
 from .planner import has_numbers
-from .schema_alignment import LABEL_COLUMNS, OTHER_CLASSES, USUAL_LABELS, find_declared, find_other_class
+from .schema_alignment import LABEL_COLUMNS, SECOND_CLASS_FIELDS, USUAL_LABELS, find_declared, find_other_class
 from .typed_numbers import read_number, read_number_list
 
 
@@ -59,19 +59,19 @@ NUMBER_LISTS = frozenset({"X,X,X", "P,P,P", "P,P"})
 """Forms of values that are numbers with commas between them; cell edges are numbers, too."""
 NAME_LISTS = frozenset({"S,S,S", "E,E,E"})
 """Forms of values that are names of columns with commas between them."""
-OF_COLUMNS = frozenset(
+OTHER_COLUMN_FIELDS = frozenset(
     {"weight", "entry", "first", "last", "second", "treatment", "observed", "confidence", "split_by"}
 )
 """Further fields that name a column."""
 LABEL_FIELDS = frozenset(LABEL_COLUMNS) - {"causes"} | {"positive", "negative"}
 """Fields that take a declared value of a column."""
-TWO_CLASSES = frozenset({"event", "label", "treatment", "outcome"})
+TWO_CLASS_FIELDS = frozenset({"event", "label", "treatment", "outcome"})
 """Fields that name a column of two classes, unless the form lists the classes."""
-SIGNED = frozenset({"quantile-forecasts"})
+SIGNED_QUESTIONS = frozenset({"quantile-forecasts"})
 """Questions about errors, whose cells must have an edge at 0."""
 FEWEST_CLASSES: Mapping[str, int] = {"multiclass": 3, "ordinal-classes": 3, "incidence": 2}
 """Smallest number of declared classes of the label column, by question."""
-NAMES: Mapping[str, str] = {
+FIELD_LABELS: Mapping[str, str] = {
     "event_value": "Value of an event", "censored_value": "Value of a censored record", "pos_label": "Positive value",
     "neg_label": "Negative value", "treated_value": "Value of the treated", "control_value": "Value of the others",
     "grid": "Range and cells", "bounds": "Range", "times": "Times and cells", "by": "Split by", "where": "Which rows?",
@@ -109,7 +109,7 @@ CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
         )
     ),
 }  # fmt: skip
-TOLD: Mapping[str, str] = {
+HELP_ON_PAGES: Mapping[str, str] = {
     "by": "One curve for each declared value; of several columns, for each combination.",
     "where": "Only records that meet this condition, as in age >= 65 AND sex = 'F'; empty: all. It is published.",
     "grid": "Default: the declared range, if the column has one. More cells show more detail.",
@@ -132,22 +132,24 @@ TOLD: Mapping[str, str] = {
     "score": "The score column, with high scores positive; or a model of the project.",
 }
 """Help texts of pages where the command line's help does not apply."""
-AUTOMATIC = frozenset({
+AUTOMATIC_RANGE_QUESTIONS = frozenset({
     "cdf", "quantiles", "histogram", "summary", "sum", "mean", "variance", "survival", "scores",
 })  # fmt: skip
 """Questions that find the range of a column privately, for a part of their price."""
-DATED = frozenset({"cdf", "quantiles", "histogram"})
+DATE_QUESTIONS = frozenset({"cdf", "quantiles", "histogram"})
 """Questions about dates and times with a private range search."""
-CELLS = {
+DEFAULT_CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
 """Default numbers of cells by question; for scores, the default of the question without a grid."""
-AFFIRMING = frozenset({"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"})
+POSITIVE_CATEGORIES = frozenset(
+    {"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"}
+)
 """Categories in lower case that a question about two classes takes for the event or the positive class."""
-USUAL_CELLS = "60"
+OTHER_DEFAULT_CELLS = "60"
 """Default number of cells of other questions."""
-EXPRESSION = ".expression"
+EXPRESSION_SUFFIX = ".expression"
 """Suffix of the field in which an expression is typed in the place of a column."""
 MOST_FORM_CELLS = 1024
 """Cells. Upper end of the form's slider of numbers of cells."""
@@ -207,7 +209,7 @@ class Input:
     @property
     def help(self) -> str:
         """Help text that the page shows beside the input."""
-        return self.field.help if self._uses_field_help else TOLD[self.field.name]
+        return self.field.help if self._uses_field_help else HELP_ON_PAGES[self.field.name]
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -219,7 +221,7 @@ class Input:
         """True if the command line's help text applies on pages, too."""
         if self.field.name in ("groups", "scores"):
             return self.kind is not InputKind.RANGE
-        return self.field.name not in TOLD or (self.field.name == "score" and not self.field.allows_model)
+        return self.field.name not in HELP_ON_PAGES or (self.field.name == "score" and not self.field.allows_model)
 
 
 def name_field(form: Form, name: str) -> str:
@@ -232,7 +234,7 @@ def name_field(form: Form, name: str) -> str:
     ['Positive value', 'Range and cells', 'Cells', 'Thresholds']
     """
     name, _, part = name.partition(".")
-    usual = NAMES.get(name) or name.replace("_", " ").capitalize()
+    usual = FIELD_LABELS.get(name) or name.replace("_", " ").capitalize()
     return PART_NAMES.get(part) or NAMES_BY_QUESTION.get((form.command, name)) or usual
 
 
@@ -268,7 +270,7 @@ def _is_main(form: Form, form_input: Input, columns: Sequence[Declared]) -> bool
     if name == "by" and form_input.options:
         return True
     classes = [column for column in _label_columns(form, form_input.field, columns) if isinstance(column, Categories)]
-    if name in OTHER_CLASSES:
+    if name in SECOND_CLASS_FIELDS:
         return any(len(column.values) > 2 for column in classes)
     # a class that was guessed from its spelling is shown
     return any(find_declared(column, form_input.field.default or "") not in column.values for column in classes)
@@ -309,7 +311,7 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         has_cells = "cells" in RANGE_METAVARS[field.metavar]
         cells = _default_cells(form, field) if has_cells else ""
         column_field = _find_column_field(form, field)
-        finds_range = form.command in AUTOMATIC and name in ("grid", "bounds")
+        finds_range = form.command in AUTOMATIC_RANGE_QUESTIONS and name in ("grid", "bounds")
         return Input(
             field, InputKind.RANGE, *named, (), column_field, cells, has_cells, is_main, finds_range=finds_range
         )
@@ -327,13 +329,15 @@ def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: 
         numbers = map(_column_option, filter(has_numbers, columns))
         kind = InputKind.COLUMN if name == "coefficient" else InputKind.COLUMNS
         return Input(field, kind, *named, tuple(coefficients if name == "coefficient" else numbers))
-    if (field.is_column or name in OF_COLUMNS or field.metavar == "NAME=L:U") and field.metavar.startswith("NAME"):
+    if (field.is_column or name in OTHER_COLUMN_FIELDS or field.metavar == "NAME=L:U") and field.metavar.startswith(
+        "NAME"
+    ):
         fitting = [item for item in columns if _is_allowed(form, field, item)]
-        if field.name in TWO_CLASSES:  # columns of two classes first
+        if field.name in TWO_CLASS_FIELDS:  # columns of two classes first
             fitting.sort(key=_count_classes)
         options = tuple(map(_column_option, fitting))
         if field.allows_model:
-            options = (*(Option(f"{MODEL}{item}", f"model {item}") for item in models), *options)
+            options = (*(Option(f"{MODEL_PREFIX}{item}", f"model {item}") for item in models), *options)
         kind = InputKind.COLUMNS if field.is_repeatable else InputKind.COLUMN
         needs_list = [
             str(item.column)
@@ -369,9 +373,9 @@ def _replace_columns(form: Form, values: FieldValues) -> FieldValues:
     Returns:
         Texts by field, without the fields for expressions.
     """
-    replaced = {name: texts for name, texts in values.items() if not name.endswith(EXPRESSION)}
+    replaced = {name: texts for name, texts in values.items() if not name.endswith(EXPRESSION_SUFFIX)}
     for field in form.fields:
-        text = _field_text(values, f"{field.name}{EXPRESSION}")
+        text = _field_text(values, f"{field.name}{EXPRESSION_SUFFIX}")
         if text and _takes_expression(form, field):
             replaced[field.name] = [*(values.get(field.name, ()) if field.is_repeatable else ()), text]
     return replaced
@@ -416,7 +420,7 @@ def _default_cells(form: Form, field: Field) -> str:
     Returns:
         Digits as text: of the field's default, else usual for the type of question.
     """
-    return (field.default or "").rpartition(":")[2] or CELLS.get(form.command, USUAL_CELLS)
+    return (field.default or "").rpartition(":")[2] or DEFAULT_CELLS.get(form.command, OTHER_DEFAULT_CELLS)
 
 
 def _find_column_field(form: Form, field: Field) -> str:
@@ -497,7 +501,7 @@ def _find_usual_label(column: Declared | None, default: str | None) -> Category 
     label = find_declared(column, default)
     if not isinstance(column, Categories) or label in column.values:
         return label
-    affirming = [value for value in column.values if str(value).casefold() in AFFIRMING]
+    affirming = [value for value in column.values if str(value).casefold() in POSITIVE_CATEGORIES]
     return affirming[0] if len(affirming) == 1 and len(column.values) == 2 else None
 
 
@@ -510,14 +514,14 @@ def _is_allowed(form: Form, field: Field, column: Declared) -> bool:
         column: The declared column.
     """
     if has_dates(column):
-        return field.name == "column" and form.command in DATED
+        return field.name == "column" and form.command in DATE_QUESTIONS
     if has_unknown_categories(column):
         return field.name == "by" or (field.name == "column" and _counts_categories(form))
     if field.name in ("by", "rows", "columns") or (field.name == "column" and _counts_categories(form)):
         return isinstance(column, Categories)
     if field.name == "features":
         return isinstance(column, NumericColumn)
-    if field.name in TWO_CLASSES and field.metavar == "NAME":
+    if field.name in TWO_CLASS_FIELDS and field.metavar == "NAME":
         return _is_label_column(form, column)
     is_number = field.is_numeric_column or field.name in ("x", "y", "second", "confidence", "split_by")
     return has_numbers(column) or not is_number
@@ -643,7 +647,7 @@ def _fill_automatic_ranges(form: Form, values: FieldValues, declared: Mapping[st
     Raises:
         InvalidArgument: a range was typed for dates or times, whose range is found privately.
     """
-    if form.command not in AUTOMATIC:
+    if form.command not in AUTOMATIC_RANGE_QUESTIONS:
         return values
     filled = dict(values)
     for name in {"grid", "bounds"} & {field.name for field in form.fields}:
@@ -729,7 +733,7 @@ def _complete_label(form: Form, field: Field, values: FieldValues, declared: Map
         if isinstance(column, Categories) and label not in column.values:
             raise InvalidArgument(field.name, f"{choice}, which has no value {text!r}")
         return [_format_label(label)]
-    first = _complete_label_of(form, OTHER_CLASSES[field.name], values, declared)
+    first = _complete_label_of(form, SECOND_CLASS_FIELDS[field.name], values, declared)
     other = find_other_class(column, first)
     if other is None:
         raise InvalidArgument(field.name, f"{choice}, because the column has more than two values")
@@ -850,7 +854,9 @@ def _declared_bounds(
         return None
     lower = min((low for low, _ in ranges), key=float)
     upper = max((high for _, high in ranges), key=float)
-    if form.command in SIGNED and field.name == "grid":  # an even number of cells of a symmetric range has an edge at 0
+    if (
+        form.command in SIGNED_QUESTIONS and field.name == "grid"
+    ):  # an even number of cells of a symmetric range has an edge at 0
         upper = repr(max(abs(float(lower)), abs(float(upper))))
         lower = f"-{upper}"
     return (lower, upper) if float(lower) < float(upper) else None

@@ -17,9 +17,9 @@ from dpcurves.arguments import InvalidArgument
 if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
-MODEL = "@"
+MODEL_PREFIX = "@"
 """Prefix of a model's name in a field: the model computes the values that a column would hold."""
-NUMBERS = frozenset(
+NUMBER_FIELDS = frozenset(
     {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
 )
 """Names of fields that take a column of numbers."""
@@ -56,7 +56,7 @@ class Field:
     @property
     def is_numeric_column(self) -> bool:
         """True if the form field takes the name of a column of numbers."""
-        return self.name in NUMBERS
+        return self.name in NUMBER_FIELDS
 
     @property
     def label(self) -> str:
@@ -147,7 +147,9 @@ def _parse_field(field: Field, values: Sequence[str], models: Mapping[str, Predi
     if len(texts) > 1 and not field.is_repeatable:
         raise InvalidArgument(field.name, "several values were sent; give a single value")
     parsed = [
-        _find_model(field, text[len(MODEL) :], models) if text.startswith(MODEL) and text not in columns else text
+        _find_model(field, text[len(MODEL_PREFIX) :], models)
+        if text.startswith(MODEL_PREFIX) and text not in columns
+        else text
         for text in texts
     ]
     return parsed if field.is_repeatable else parsed[0]

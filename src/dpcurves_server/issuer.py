@@ -44,7 +44,7 @@ ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES
 """Accepted signature algorithms: asymmetric only, regardless of the provider's metadata."""
 REQUEST_SECONDS = 10
 """Seconds: timeout of a request to the identity provider."""
-ELSEWHERE = "the sign-in began in another browser, or too long ago; sign in again"
+OTHER_BROWSER_MESSAGE = "the sign-in began in another browser, or too long ago; sign in again"
 """Error message for a redirect whose state does not match the browser's secret."""
 
 
@@ -154,7 +154,7 @@ class Issuer:
             ProtocolError: The sign-in began elsewhere, the provider refused it, or its ID token is invalid.
         """
         if not request.secret or not compare_digest(answer.get("state", "").encode(), request.state.encode()):
-            raise ProtocolError("sign-in", ELSEWHERE, 403)
+            raise ProtocolError("sign-in", OTHER_BROWSER_MESSAGE, 403)
         if answer.get("iss", self.url) != self.url or "error" in answer or not answer.get("code"):
             raise self._sign_in_error()
         with self._guard_requests():

@@ -36,10 +36,17 @@ from starlette.routing import BaseRoute
 from dpcurves.arguments import ArgumentError, InvalidArgument
 from dpcurves.ledger import BudgetExceeded
 from dpcurves.ledger.chain import LedgerBusy
-from dpcurves_parties.serving.database import BUSY
+from dpcurves_parties.serving.database import BUSY_MESSAGE
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault
-from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring, log_operator_message
-from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_standalone_context, serve
+from dpcurves_parties.serving.monitoring import NO_MONITORING, Monitoring, log_operator_message
+from dpcurves_parties.serving.server import (
+    DEFAULT_LIMITS,
+    Address,
+    Limits,
+    ServerSettings,
+    make_standalone_context,
+    serve,
+)
 
 from .api import PREFIX, ROUTER
 from .authentication import REQUESTS_PER_MINUTE, Authenticator
@@ -54,7 +61,7 @@ from .queue import Queue, WorkerRole
 from .services import Services
 from .store import Archive
 
-UNFORESEEN = "server: internal error; the request was not carried out"
+INTERNAL_ERROR = "server: internal error; the request was not carried out"
 """Error message for unexpected exceptions; details stay in the operator's log, as they may reveal records."""
 
 
@@ -105,7 +112,7 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
         log_operator_message(error.where)
     elif isinstance(error, LedgerBusy):
         log_operator_message(error.rule)
-        error, status = ProtocolError("store", BUSY), 503
+        error, status = ProtocolError("store", BUSY_MESSAGE), 503
     return JSONResponse({"error": _replace_surrogates(str(error))}, status)
 
 
@@ -142,7 +149,7 @@ async def _handle_unexpected_error(request: Request, error: Exception) -> Respon
     """
     last = extract_tb(error.__traceback__)[-1]
     log_operator_message(f"{type(error).__name__} in {last.name}; the client got no details")
-    return JSONResponse({"error": UNFORESEEN}, 500)
+    return JSONResponse({"error": INTERNAL_ERROR}, 500)
 
 
 def _replace_surrogates(line: str) -> str:
@@ -303,11 +310,11 @@ class VerificationServer:
     key: Path
     workers: int = 2
     interval: float = 2.0
-    limits: Limits = USUAL
+    limits: Limits = DEFAULT_LIMITS
     per_minute: int = REQUESTS_PER_MINUTE
     forms: Mapping[str, Form] = field(default_factory=dict)
     issuer: Issuer | None = None
-    monitoring: Monitoring = UNWATCHED
+    monitoring: Monitoring = NO_MONITORING
 
     def __post_init__(self) -> None:
         if self.workers < 1 or not self.interval > 0 or self.per_minute < 1:

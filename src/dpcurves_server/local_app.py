@@ -36,7 +36,7 @@ from .authentication import Authenticator
 from .forms import Form
 from .launch import Workers, create_app
 from .local_table import PERSON, LedgerLock, LocalTable
-from .middleware import SAFE, Receive, Send
+from .middleware import SAFE_METHODS, Receive, Send
 from .pages.local_pages import LOCAL_PAGES, LocalSite
 from .pages.site import build_routes, preload
 from .people import BrowserSession, find_principal
@@ -51,7 +51,9 @@ NO_TOKEN = (
     "token, into this browser.\n"
 )
 """Refusal of a request without cookie or token."""
-NOT_HERE = "This address is for pages of `dpcurves try` on this machine alone. Copy the address that it printed.\n"
+WRONG_HOST_MESSAGE = (
+    "This address is for pages of `dpcurves try` on this machine alone. Copy the address that it printed.\n"
+)
 """Refusal of a request with another host name, or from a page of another site."""
 
 
@@ -128,11 +130,11 @@ class LocalGuard:
         """
         headers = Headers(scope=scope)  # type: ignore[arg-type]
         if headers.getlist("host") != [self._access.origin.removeprefix("http://")]:
-            return _refuse(NOT_HERE)
+            return _refuse(WRONG_HOST_MESSAGE)
         origin = headers.get("origin")
-        is_safe = scope["method"] in SAFE
+        is_safe = scope["method"] in SAFE_METHODS
         if (origin is not None or not is_safe) and origin != self._access.origin:
-            return _refuse(NOT_HERE)
+            return _refuse(WRONG_HOST_MESSAGE)
         if self._has_cookie(headers.get("cookie", "")):
             return None
         query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=None)

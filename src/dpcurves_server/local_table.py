@@ -45,7 +45,7 @@ LEDGER_ENDING = ".dpcurves-ledger"
 """Name ending of the ledger, a file beside the table."""
 DELIMITERS = (",", ";", "\t", "|")
 """Field separators that are looked for in the header line; of equally frequent ones, the first."""
-QUOTED = re.compile(rb'"[^"]*"')
+QUOTED_NAME = re.compile(rb'"[^"]*"')
 """A quoted name in a header line; separators within it do not count."""
 
 
@@ -58,7 +58,7 @@ class ColumnUse(Enum):
     NONE = "none"
 
 
-ANY_USE = (ColumnUse.NONE, ColumnUse.NUMBERS, ColumnUse.CATEGORIES)
+UNTYPED_USES = (ColumnUse.NONE, ColumnUse.NUMBERS, ColumnUse.CATEGORIES)
 """Uses of a column whose schema declares numbers or no type."""
 FIELD_USES = (ColumnUse.NONE, ColumnUse.NUMBERS, ColumnUse.DATES, ColumnUse.CATEGORIES)
 """Uses of a column of a CSV file."""
@@ -89,7 +89,7 @@ class ProposedColumn:
     upper: str = ""
     values: str = ""
     has_numbers: bool | None = None
-    uses: tuple[ColumnUse, ...] = ANY_USE
+    uses: tuple[ColumnUse, ...] = UNTYPED_USES
     spellings: tuple[str, ...] = ()
 
 
@@ -118,13 +118,13 @@ FLAG_WORDS = frozenset({
     "returned", "ruled", "success", "target", "treated", "treatment", "won",
 })  # fmt: skip
 """Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
-SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
+CLASS_SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
 """Usual spellings of two classes. The user chooses one, because a header does not show the spelling of a file."""
 DATE_WORDS = frozenset({
     "birthday", "birthdate", "date", "datum", "dob", "einzug", "fecha", "geburtsdatum", "timestamp",
 })  # fmt: skip
 """Words in the names of columns of dates."""
-DATES_ALONE = frozenset({"admitted", "arrived", "born", "closed", "discharged", "ended", "opened", "started"})
+DATE_NAMES = frozenset({"admitted", "arrived", "born", "closed", "discharged", "ended", "opened", "started"})
 """Words that are the whole name of a column of dates."""
 DATE_ENDS = frozenset({"on", "at"})
 """Last words of the names of columns of dates, after another word, as in ``borrowed on`` and ``created_at``."""
@@ -171,8 +171,8 @@ def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:
     bounds = next((RANGES_BY_WORD[word] for word in words if word in RANGES_BY_WORD), ("", ""))
     is_measured = has_numbers is not False and bool(NUMBER_WORDS & set(words))  # as in "days recovered"
     if FLAG_WORDS & set(words) and not is_measured:
-        values, spellings = ("0,1", ()) if has_numbers else ("", SPELLINGS)
-        return ProposedColumn(name, ColumnUse.CATEGORIES, "", "", values, has_numbers, ANY_USE, spellings)
+        values, spellings = ("0,1", ()) if has_numbers else ("", CLASS_SPELLINGS)
+        return ProposedColumn(name, ColumnUse.CATEGORIES, "", "", values, has_numbers, UNTYPED_USES, spellings)
     is_number = bool(bounds[0] or NUMBER_WORDS & set(words))
     if has_numbers is not False and (is_number or (has_numbers and not IDENTIFIER_WORDS & set(words))):
         return ProposedColumn(name, ColumnUse.NUMBERS, *bounds, has_numbers=has_numbers)
@@ -208,7 +208,7 @@ def _is_named_as_date(name: str) -> bool:
     [True, False]
     """
     words = _split_name(name)
-    is_word_of_dates = bool(DATE_WORDS & set(words)) or (len(words) == 1 and words[0] in DATES_ALONE)
+    is_word_of_dates = bool(DATE_WORDS & set(words)) or (len(words) == 1 and words[0] in DATE_NAMES)
     return is_word_of_dates or (len(words) > 1 and words[-1] in DATE_ENDS)
 
 
@@ -348,7 +348,7 @@ def _find_csv_format(path: Path, delimiter: str, encoding: str) -> Source:
         raise InvalidArgument("data", f"{path.name!r} cannot be read ({reason}); check the file") from None
     if not delimiter:
         is_tabbed = strip_compression(path).endswith(".tsv")
-        unquoted = QUOTED.sub(b"", header)
+        unquoted = QUOTED_NAME.sub(b"", header)
         delimiter = "\t" if is_tabbed else max(DELIMITERS, key=lambda sign: unquoted.count(sign.encode()))
     if not encoding:
         try:

@@ -35,7 +35,7 @@ from dpcurves.curves.question_json import declared_columns_to_json
 from dpcurves.data import Categories
 
 from .datasets import Source
-from .declared_columns import PARQUET, Declared, columns_from_json, has_text_categories, has_unknown_categories
+from .declared_columns import PARQUET_MAGIC, Declared, columns_from_json, has_text_categories, has_unknown_categories
 
 MEMORY_BYTES = 3 * 2**30
 """Limit of the address space of the comparing process in bytes, libraries included."""
@@ -191,7 +191,7 @@ def _count_rows(
     database = duckdb.connect(config={"memory_limit": "1GB", "threads": 1})
     database.register("upload", parquet.read_table(BytesIO(packed)))
     with path.open("rb") as file:
-        is_parquet = file.read(len(PARQUET)) == PARQUET
+        is_parquet = file.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
     file_name = _quote(str(path), "'")
     options = f"all_varchar=true, header=true, delim={_quote(delimiter, chr(39))}"
     registered = f"read_parquet({file_name})" if is_parquet else f"read_csv({file_name}, {options})"

@@ -4,12 +4,11 @@
 
     malformed     a path of more than 2,000 characters, or not printable              404
     oversized     a body above `LARGEST_REQUEST`, or `LARGEST_FILE` for an upload     413
-    cross-site    not `SAFE`, without a bearer token, not known to come from here     403
+    cross-site    not `SAFE_METHODS`, without a bearer token, not known to come from here     403
 
 A body longer than its Content-Length is cut off at the same limit. All responses, refusals too, get the
-headers of `HEADERS`, and a content security policy by their media type unless the route sets one. The middleware reads
-headers and body sizes only.
-"""
+headers of `SECURITY_HEADERS`, and a content security policy by their media type unless the route sets one. The
+middleware reads headers and body sizes only."""
 
 from __future__ import annotations
 
@@ -27,21 +26,21 @@ LARGEST_REQUEST = 2**22
 """Bytes: the largest request body."""
 LARGEST_FILE = 2**25
 """Bytes: the largest upload of a table."""
-FILES = re.compile("/manage/[^/]+/synthetic")
+UPLOAD_PATHS = re.compile("/manage/[^/]+/synthetic")
 """Paths of uploads: the sender is authenticated before the body is read."""
 LOCK_SECONDS = 5
 """Seconds that a request waits for the database while another process writes, before its sender is told to try again.
 A worker that was halted while it wrote holds the lock until it goes on or ends."""
-NOTHING_ELSE = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 """Content security policy of JSON and other files: nothing may be loaded."""
-OF_PAGES = (
+PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
 """Content security policy of HTML pages: styles, scripts and pictures of this server, none in the page itself."""
-OF_PICTURES = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
 """Content security policy of standalone pictures and HTML summaries: inline styles, no scripts."""
-HEADERS: Mapping[str, str] = MappingProxyType(
+SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Strict-Transport-Security": "max-age=31536000",
         "X-Content-Type-Options": "nosniff",
@@ -92,7 +91,7 @@ class SecurityMiddleware:
             await self._app(scope, _limit_body(receive, _body_limit(scope)), send_with_headers)
 
 
-SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 """HTTP methods without side effects, which pages of other sites may use."""
 
 
@@ -112,7 +111,7 @@ def _find_refusal(scope: Scope) -> tuple[str, int] | None:
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > _body_limit(scope):
         return f"message: the body may have at most {_body_limit(scope)} bytes", 413
-    if scope["method"] not in SAFE and not _is_same_origin(scope, headers):
+    if scope["method"] not in SAFE_METHODS and not _is_same_origin(scope, headers):
         return "origin: submit forms from pages of this server", 403
     return None
 
@@ -141,7 +140,7 @@ def _body_limit(scope: Scope) -> int:
     Args:
         scope: ASGI scope of the request.
     """
-    return LARGEST_FILE if FILES.fullmatch(str(scope["path"])) else LARGEST_REQUEST
+    return LARGEST_FILE if UPLOAD_PATHS.fullmatch(str(scope["path"])) else LARGEST_REQUEST
 
 
 def _limit_body(receive: Receive, limit: int) -> Receive:
@@ -184,7 +183,7 @@ def _add_headers(scope: Scope, send: Send) -> Send:
         """Send a message of the response, with the security headers if it is the first."""
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
+            for name, value in SECURITY_HEADERS.items():
                 headers[name] = value
             headers.setdefault("Content-Security-Policy", _content_policy(scope, headers.get("content-type", "")))
             headers.setdefault("Cache-Control", "no-store")
@@ -201,5 +200,5 @@ def _content_policy(scope: Scope, kind: str) -> str:
         kind: Media type of the response.
     """
     if kind.startswith("image/svg"):
-        return OF_PICTURES
-    return OF_PAGES if kind.startswith("text/html") else NOTHING_ELSE
+        return PICTURE_POLICY
+    return PAGE_POLICY if kind.startswith("text/html") else DATA_POLICY

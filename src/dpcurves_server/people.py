@@ -109,7 +109,7 @@ class PasswordHasherPool:
         return self._hasher.hash("this is no one's")
 
 
-KEEPERS = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
+OVERSIGHT_ROLES = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
 """Roles that see questions and budgets; only the machine's administrator appoints them."""
 
 
@@ -214,7 +214,7 @@ class People:
                 ProtocolError: no account has the name, or the caller may not change it.
             """
             _require_person(connection, name)
-            if not is_own and KEEPERS & _find_roles(connection, name):
+            if not is_own and OVERSIGHT_ROLES & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
             _update_person(connection, name, changes)
 
@@ -265,7 +265,7 @@ class People:
                 ProtocolError: another account has this subject, or the caller may not change this account.
             """
             _require_person(connection, name)
-            if KEEPERS & _find_roles(connection, name):
+            if OVERSIGHT_ROLES & _find_roles(connection, name):
                 require(who, Right.NAME_KEEPERS)
             connection.execute(delete(SUBJECTS).filter_by(issuer=issuer, person=name))
             if subject and has_row(connection, SUBJECTS, **identity):
@@ -336,7 +336,7 @@ class People:
             if role is Role.STEWARD and not has_row(connection, DATASETS, name=dataset):
                 raise not_found("dataset")
             roles = {*_find_roles(connection, name), role.value}
-            for keeper in sorted(KEEPERS & roles if Role.OPERATOR.value in roles else ()):
+            for keeper in sorted(OVERSIGHT_ROLES & roles if Role.OPERATOR.value in roles else ()):
                 raise ProtocolError("role", f"an account cannot be both operator and {keeper}; use two accounts", 409)
             assignment = {"person": name, "role": role.value, "dataset": dataset}
             if not has_row(connection, ROLES, **assignment):
@@ -500,7 +500,7 @@ def _require_may_assign(who: Principal, role: Role) -> None:
         ProtocolError: the caller may not assign this role.
     """
     require(who, Right.KEEP_PEOPLE)
-    if role.value in KEEPERS:
+    if role.value in OVERSIGHT_ROLES:
         require(who, Right.NAME_KEEPERS)
 
 
@@ -600,8 +600,8 @@ class SignInThrottle:
         return int.from_bytes(digest) % THROTTLED_CLIENTS
 
 
-UNKNOWN = "no account here is linked to your identity, or the account is locked; ask an operator"
-WRONG = "wrong name or password, or the account is locked; try again, or ask an operator"
+UNKNOWN_IDENTITY = "no account here is linked to your identity, or the account is locked; ask an operator"
+WRONG_PASSWORD = "wrong name or password, or the account is locked; try again, or ask an operator"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -739,7 +739,7 @@ class Sessions:
         )
         if principal is None or hashed is None:
             self._failures.log(UNKNOWN_NAME if hashed is None else name)
-            raise ProtocolError("sign-in", WRONG, 403)
+            raise ProtocolError("sign-in", WRONG_PASSWORD, 403)
         self._patience.reset(key)
         if not is_known_address:
             self._patience_of_names.reset(key[0])
@@ -758,7 +758,7 @@ class Sessions:
         """
         principal = self._archive.read_snapshot(lambda connection: find_principal(connection, name))
         if principal is None:
-            raise ProtocolError("sign-in", WRONG, 403)
+            raise ProtocolError("sign-in", WRONG_PASSWORD, 403)
         return self._begin_session(principal)
 
     def begin_for_subject(self, issuer: str, subject: str) -> BrowserSession:
@@ -779,7 +779,7 @@ class Sessions:
             None if name is None else self._archive.read_snapshot(lambda connection: find_principal(connection, name))
         )
         if principal is None:
-            raise ProtocolError("sign-in", UNKNOWN, 403)
+            raise ProtocolError("sign-in", UNKNOWN_IDENTITY, 403)
         return self._begin_session(principal, "signed in by another authority")
 
     def find(self, cookie: str) -> BrowserSession | None:

@@ -60,9 +60,11 @@ PLANNING_SECONDS = 60.0
 MEMORY_BYTES = 3 * 2**30
 """Limit of the planning process's address space in bytes. Most of it is room for libraries, which map much and use
 little."""
-TOO_LARGE = "the question is too large to be planned here; use fewer cells"
-BUSY = "too many questions wait to be planned; try again in a minute"
-UNPLANNED = "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
+TOO_LARGE_MESSAGE = "the question is too large to be planned here; use fewer cells"
+BUSY_MESSAGE = "too many questions wait to be planned; try again in a minute"
+PLAN_TIMEOUT_MESSAGE = (
+    "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
+)
 
 
 def parse_row_share(text: str) -> float:
@@ -295,7 +297,7 @@ class Planner:
             if len(waiting) >= MOST_WAITING:
                 raise ProtocolError("plans", f"{MOST_WAITING} plans of yours wait already; ask again later", 429)
             if sum(map(len, self._waiting.values())) >= most_waiting_in_all:
-                raise ProtocolError("plans", BUSY, 503)
+                raise ProtocolError("plans", BUSY_MESSAGE, 503)
             self._rate.count_requests(person)
             self._waiting.setdefault(person, deque()).append((key, job))
             future = self._futures[key] = Future[None]()
@@ -330,7 +332,7 @@ class Planner:
             with self._changed:
                 future = self._futures.pop(key)
             if outcome is None:
-                future.set_exception(ProtocolError("plans", UNPLANNED, 503))
+                future.set_exception(ProtocolError("plans", PLAN_TIMEOUT_MESSAGE, 503))
             else:
                 future.set_result(None)
 
@@ -556,7 +558,7 @@ def main() -> None:
         try:
             outcome = _plan_or_refuse(job)
         except MemoryError:
-            outcome = InvalidArgument("question", TOO_LARGE)
+            outcome = InvalidArgument("question", TOO_LARGE_MESSAGE)
         # 2**29: bytes of resident memory after which the planning process ends and a new process starts
         _write_message(outcomes, (outcome, _read_resident_bytes() > 2**29))
 

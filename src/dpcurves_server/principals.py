@@ -111,7 +111,7 @@ class Subject:
     project: str = ""
 
 
-NOTHING = Subject()
+NO_SUBJECT = Subject()
 """The object of permissions that are not about a dataset or a project."""
 Rule = Callable[[Principal, Subject], bool]
 """Function that returns True if a principal has a right on a subject."""
@@ -147,7 +147,7 @@ def _may_see_datasets(who: Principal, subject: Subject) -> bool:
     return who.is_auditor or bool(who.stewarded_datasets) or bool(who.projects)
 
 
-RULES: Mapping[Right, Rule] = MappingProxyType(
+RIGHT_RULES: Mapping[Right, Rule] = MappingProxyType(
     {
         Right.KEEP_PEOPLE: lambda who, of: who.is_operator,
         Right.NAME_KEEPERS: lambda who, of: False,
@@ -183,26 +183,26 @@ TOKEN_RIGHTS = frozenset(
 """Rights of programs with a token: to ask and read. A stolen token cannot manage, publish or make further tokens."""
 
 
-def has_right(who: Principal, right: Right, subject: Subject = NOTHING) -> bool:
+def has_right(who: Principal, right: Right, subject: Subject = NO_SUBJECT) -> bool:
     """Return True if a principal has a right on a subject: the machine always, a token within its project only.
 
     Args:
         who: Principal whose rights are checked.
         right: The right.
-        subject: The dataset or project; `NOTHING` for rights that are not about one.
+        subject: The dataset or project; `NO_SUBJECT` for rights that are not about one.
     """
     if who.is_machine:
         return True
-    return (not who.uses_token or right in TOKEN_RIGHTS) and RULES[right](who, subject)
+    return (not who.uses_token or right in TOKEN_RIGHTS) and RIGHT_RULES[right](who, subject)
 
 
-def require(who: Principal, right: Right, subject: Subject = NOTHING) -> None:
+def require(who: Principal, right: Right, subject: Subject = NO_SUBJECT) -> None:
     """Require that a principal has a right on a subject. A hidden object gives the same error as an absent one.
 
     Args:
         who: The principal.
         right: The right.
-        subject: The dataset or project; `NOTHING` for rights that are not about one.
+        subject: The dataset or project; `NO_SUBJECT` for rights that are not about one.
 
     Raises:
         ProtocolError: The principal does not have the right: "not found" (status 404) for a dataset or project, else

@@ -48,7 +48,9 @@ from .tables import QUESTIONS, RELEASES
 
 MOST_LISTED = 500
 """Largest number of questions of a listing, the newest ones, so that pages stay short."""
-WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(RELEASES, RELEASES.c.id == QUESTIONS.c.id)
+QUESTIONS_WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(
+    RELEASES, RELEASES.c.id == QUESTIONS.c.id
+)
 """Selects questions with the publication times of their releases."""
 
 
@@ -106,7 +108,7 @@ def question_from_row(row: Row[Any]) -> AskedQuestion:
     """Return the asked question that a database row holds, with all names; the caller redacts names where needed.
 
     Args:
-        row: Row of the statement `WITH_RELEASES`: a question joined with its release.
+        row: Row of the statement `QUESTIONS_WITH_RELEASES`: a question joined with its release.
     """
     return AskedQuestion(
         row.id, row.request, row.project, row.dataset, row.version, row.person, json.loads(row.question), row.purpose,
@@ -147,7 +149,7 @@ def find_question(connection: Connection, id: str) -> AskedQuestion | None:
         connection: Connection in a transaction.
         id: Identifier of the question.
     """
-    row = connection.execute(WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
+    row = connection.execute(QUESTIONS_WITH_RELEASES.where(QUESTIONS.c.id == id)).first()
     return None if row is None else question_from_row(row)
 
 
@@ -161,11 +163,11 @@ def list_questions(archive: Archive, *conditions: ColumnElement[bool]) -> tuple[
     Returns:
         Questions; empty without a match.
     """
-    query = WITH_RELEASES.where(*conditions).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
+    query = QUESTIONS_WITH_RELEASES.where(*conditions).order_by(QUESTIONS.c.number.desc()).limit(MOST_LISTED)
     return archive.read_snapshot(lambda connection: tuple(map(question_from_row, connection.execute(query).all())))
 
 
-PAID = "the project has already paid this loss for the same query: nothing more is charged"
+PAID_BEFORE_MESSAGE = "the project has already paid this loss for the same query: nothing more is charged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +268,7 @@ class Questions:
             lambda connection: _find_earlier(connection, id, answer_key(dataset, question))
         )
         is_paid = self._archive.read_snapshot(lambda connection: _is_paid(connection, request))
-        notes = (*plans.notes, *((PAID,) if is_paid else ()))
+        notes = (*plans.notes, *((PAID_BEFORE_MESSAGE,) if is_paid else ()))
         return QuestionPlan(
             payer, dataset, question, loss, plans, notes, id, request, remaining, earlier, is_paid, published_answers
         )
@@ -448,7 +450,9 @@ def _find_earlier(connection: Connection, id: str, same: str) -> tuple[AskedQues
         same: Canonical text of question and loss, equal for all questions that one release answers.
     """
     published = (QUESTIONS.c.same == same, RELEASES.c.published_at.is_not(None))
-    rows = connection.execute(WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)).all()
+    rows = connection.execute(
+        QUESTIONS_WITH_RELEASES.where(*published).order_by(QUESTIONS.c.number).limit(MOST_LISTED)
+    ).all()
     return find_question(connection, id), tuple(map(question_from_row, rows))
 
 

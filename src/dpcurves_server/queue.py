@@ -45,7 +45,7 @@ from .tables import DATASETS, QUESTIONS, RELEASES
 # charges a request once and holds one answer for it, and a release is stored once.
 LEASE_SECONDS = 600
 """Seconds after which a lease expires, so that another worker may take over the question of a worker that hangs."""
-LATER = "later"
+DEFERRED_WORKER = "later"
 """Name in the place of a worker: the lease holder of a question that waits for its next try."""
 RETRY_SECONDS = (2, 10, 60, 600)
 """Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down. The
@@ -61,7 +61,7 @@ class WorkerRole(Enum):
     ALL = "all"
 
 
-STATES: Mapping[WorkerRole, tuple[State, ...]] = MappingProxyType(
+STATES_BY_ROLE: Mapping[WorkerRole, tuple[State, ...]] = MappingProxyType(
     {WorkerRole.CHARGES: (State.QUEUED,), WorkerRole.COUNTS: (State.PAID,), WorkerRole.COUNTS_SHORT: (State.PAID,),
      WorkerRole.ALL: (State.QUEUED, State.PAID)}
 )  # fmt: skip
@@ -207,9 +207,11 @@ class Queue:
         if tries is None:
             return
         retry_at = int(time.time()) + RETRY_SECONDS[min(tries, len(RETRY_SECONDS) - 1)]
-        # A lease of the placeholder `LATER` that expires at the time of the retry.
+        # A lease of the placeholder `DEFERRED_WORKER` that expires at the time of the retry.
         connection.execute(
-            update(QUESTIONS).where(is_leased).values(tries=tries + 1, worker=LATER, claimed=retry_at - LEASE_SECONDS)
+            update(QUESTIONS)
+            .where(is_leased)
+            .values(tries=tries + 1, worker=DEFERRED_WORKER, claimed=retry_at - LEASE_SECONDS)
         )
 
     @write_transaction
@@ -389,7 +391,7 @@ def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bo
     Returns:
         Row of the question; None if no question is free.
     """
-    for state in STATES[role]:
+    for state in STATES_BY_ROLE[role]:
         conditions = [QUESTIONS.c.state == state.value, _is_unleased(now)]
         if role is WorkerRole.COUNTS_SHORT:
             conditions.append(QUESTIONS.c.cells <= SHORT_QUESTION_CELLS)
@@ -418,7 +420,7 @@ def _job_from_row(row: Row[Any], worker: str) -> Job:
 #
 # The effect is visible at the next publication time, and the response does not depend on the effect: otherwise the
 # steward could learn when a worker finished, and counting times may depend on records.
-TAKEN_BACK = "the steward of the dataset withdrew the question before it was charged"
+WITHDRAWN_MESSAGE = "the steward of the dataset withdrew the question before it was charged"
 
 
 class Stewardship:
@@ -455,7 +457,7 @@ class Stewardship:
                 connection: Connection in the write transaction.
             """
             if not _is_charged(connection, question):
-                refused = {"state": State.REFUSED.value, "refusal": TAKEN_BACK}
+                refused = {"state": State.REFUSED.value, "refusal": WITHDRAWN_MESSAGE}
                 connection.execute(
                     _update_in_state(id, State.QUEUED).where(QUESTIONS.c.worker.is_(None)).values(**refused)
                 )
@@ -474,7 +476,7 @@ class Stewardship:
         """
         question = self._require_waiting(who, id)
         # 60: seconds after which a steward may take the lease of a paid question from its worker
-        stuck = (QUESTIONS.c.worker == LATER) | (QUESTIONS.c.claimed < int(time.time()) - 60)
+        stuck = (QUESTIONS.c.worker == DEFERRED_WORKER) | (QUESTIONS.c.claimed < int(time.time()) - 60)
 
         def return_stuck_lease(connection: Connection) -> None:
             """Free the paid question if it waits for its retry or its worker is slow.

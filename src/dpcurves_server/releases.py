@@ -35,14 +35,14 @@ from dpcurves_parties.serving.messages import ProtocolError
 
 from .principals import Principal, Right, Subject, has_right, not_found, require
 from .projects import find_project_for
-from .questions import WITH_RELEASES, AskedQuestion, State, list_questions, question_from_row, redact_person
+from .questions import QUESTIONS_WITH_RELEASES, AskedQuestion, State, list_questions, question_from_row, redact_person
 from .store import Archive, format_now
 from .tables import MODELS, QUESTIONS, RELEASES
 
 # Picture and table of an answer. Both are functions of the released curve only, so they lose no privacy.
 LEVEL = 0.95
 """Probability. Confidence level of the intervals in tables: the usual 95 %."""
-DRAWING = Lock()
+DRAWING_LOCK = Lock()
 """One picture at a time: matplotlib's settings are global to the process."""
 
 
@@ -56,7 +56,7 @@ def render_svg(curve: Any, title: str = "", **plot_options: Any) -> str:
         title: Title above the axes; empty: no title is added.
         plot_options: Options of the curve's `plot`.
     """
-    with DRAWING:
+    with DRAWING_LOCK:
         axes = curve.plot(ax=display.headless_axes(getattr(curve, "SIZE", display.LANDSCAPE)), **plot_options)
         return display.svg_text(display.set_title(axes, title) if title else axes)
 
@@ -101,7 +101,7 @@ def render_statement(curve: Any, language: str) -> str:
 
 
 # Answers.
-DRAWN = frozenset({"svg", "csv", "html"})
+DRAWN_FORMATS = frozenset({"svg", "csv", "html"})
 """File formats that a worker draws or that embed its drawing, so that they may have to wait for it."""
 _HERE = BoundedSemaphore(1)
 """At most one picture at a time is drawn in the serving process, so that drawing cannot occupy its threads."""
@@ -236,7 +236,7 @@ class Releases:
             ProtocolError: The project does not exist, or is hidden from the caller.
         """
         find_project_for(self._archive, who, project, Right.SEE_RELEASES)
-        return list_questions(self._archive, QUESTIONS.c.project == project, ANSWERED)
+        return list_questions(self._archive, QUESTIONS.c.project == project, ANSWERED_CONDITION)
 
     def list_published(self, who: Principal, dataset: str) -> tuple[AskedQuestion, ...]:
         """Return the newest 500 questions of a dataset with published answers, newest first; empty without published
@@ -251,7 +251,7 @@ class Releases:
         """
         require(who, Right.SEE_PUBLISHED)
         return list_questions(
-            self._archive, QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None), ANSWERED
+            self._archive, QUESTIONS.c.dataset == dataset, RELEASES.c.published_at.is_not(None), ANSWERED_CONDITION
         )
 
     def publish(self, who: Principal, id: str) -> None:
@@ -281,8 +281,8 @@ class Releases:
         )
 
 
-ANSWERED = QUESTIONS.c.shown == State.ANSWERED.value
-ANSWERS = WITH_RELEASES.add_columns(
+ANSWERED_CONDITION = QUESTIONS.c.shown == State.ANSWERED.value
+SELECT_ANSWERS = QUESTIONS_WITH_RELEASES.add_columns(
     RELEASES.c.curve, RELEASES.c.svg, RELEASES.c.csv, RELEASES.c.facts, RELEASES.c.published_by
 ).where(RELEASES.c.id.is_not(None))
 
@@ -294,7 +294,7 @@ def _find_answer(connection: Connection, id: str) -> Answer | None:
         connection: Connection in a transaction.
         id: Identifier of the question.
     """
-    row = connection.execute(ANSWERS.where(QUESTIONS.c.id == id)).first()
+    row = connection.execute(SELECT_ANSWERS.where(QUESTIONS.c.id == id)).first()
     return None if row is None else _answer_from_row(row)
 
 

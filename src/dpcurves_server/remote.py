@@ -32,9 +32,9 @@ from dpcurves.session import plan_question, require_askable
 from dpcurves_parties.serving.channel import Channel, make_ca_context
 from dpcurves_parties.serving.identity import parse_host
 
-API = "/api/1"
+API_PATH = "/api/1"
 """Path of the server's API, with its version."""
-OF_BUDGET = ("allowance", "budget")
+BUDGET_REFUSALS = ("allowance", "budget")
 """First words of refusals because the remaining budget is too small."""
 
 
@@ -267,7 +267,7 @@ class Remote:
         return str(projects[0])
 
     def _get(self, *segments: str) -> Any:
-        """Return the JSON value that the server answers to GET of a path, given by its segments below `API`.
+        """Return the JSON value that the server answers to GET of a path, given by its segments below `API_PATH`.
 
         Raises:
             ProtocolError: The server refused the request, or cannot be reached.
@@ -278,7 +278,7 @@ class Remote:
         """Return the JSON value that the server answers to POST of a message.
 
         Args:
-            *segments: Segments of the path below `API`.
+            *segments: Segments of the path below `API_PATH`.
             message: Fields of the message.
 
         Raises:
@@ -294,7 +294,7 @@ def _build_path(*segments: str) -> str:
     >>> _build_path("projects", "a/b")
     '/api/1/projects/a%2Fb'
     """
-    return "/".join((API, *(quote(segment, safe="") for segment in segments)))
+    return "/".join((API_PATH, *(quote(segment, safe="") for segment in segments)))
 
 
 def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
@@ -304,7 +304,7 @@ def _refusal_from_line(line: str) -> InvalidArgument | BudgetExceeded:
         line: The refusal, as ``argument: rule``.
     """
     argument, _, rule = line.partition(": ")
-    return BudgetExceeded(argument, rule) if argument in OF_BUDGET else InvalidArgument(argument, rule)
+    return BudgetExceeded(argument, rule) if argument in BUDGET_REFUSALS else InvalidArgument(argument, rule)
 
 
 def _parse_loss(amount: str, build: Any) -> PrivacyLoss:

@@ -49,7 +49,7 @@ from dpcurves.display import (
     svg_text,
 )
 from dpcurves.forecasts.expected_errors import find_forecast_kind
-from dpcurves.forecasts.filtered_rows import PASSES
+from dpcurves.forecasts.filtered_rows import FILTER_COLUMN
 from dpcurves.ledger import Currency
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import Neighbours
@@ -62,7 +62,7 @@ from dpcurves_parties.serving.messages import ProtocolError, disable_core_dumps
 from .child_process import ChildProcess
 from .declared_columns import columns_from_json, dummy_table
 from .questions import QuestionPlan, loss_from_text, loss_to_json
-from .releases import DRAWING, LEVEL, Answer, Releases, render_page, render_svg
+from .releases import DRAWING_LOCK, LEVEL, Answer, Releases, render_page, render_svg
 from .synthetic import LruCache, SyntheticTable, count_trial_rows
 
 if TYPE_CHECKING:
@@ -73,19 +73,19 @@ if TYPE_CHECKING:
 # Their inputs are plain objects, so that a process without database access can draw them.
 
 
-DUMMY = "the dummy table"
-SYNTHETIC = "the synthetic table"
+DUMMY_TABLE = "the dummy table"
+SYNTHETIC_TABLE = "the synthetic table"
 SKETCH = "sketch"
 BESIDE = "beside"
 FILE = "file"
 DrawingInputs = Mapping[str, Any]
 """Inputs of a drawing except its table: plain objects, public or released."""
-MADE = {
+REQUESTED_MEDIA_TYPES = {
     "png": "image/png", "pdf": "application/pdf",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }  # fmt: skip
 """Media types of files that are drawn on request."""
-TRANSLATED = {"svg": "image/svg+xml", "html": "text/html"}
+TRANSLATED_MEDIA_TYPES = {"svg": "image/svg+xml", "html": "text/html"}
 """Media types of files that are drawn on request for readers of other languages: English ones are stored."""
 _COMPARED = LruCache[bool](1000)
 
@@ -146,7 +146,7 @@ def find_drawn_type(form: str, language: str) -> str:
         form: Ending of the file, such as ``pdf``.
         language: Language of the file; in English fewer formats are drawn on request.
     """
-    return MADE.get(form, "") or (TRANSLATED.get(form, "") if language != ENGLISH else "")
+    return REQUESTED_MEDIA_TYPES.get(form, "") or (TRANSLATED_MEDIA_TYPES.get(form, "") if language != ENGLISH else "")
 
 
 def collect_file_inputs(releases: Sequence[Answer], form: str, language: str = ENGLISH) -> DrawingInputs:
@@ -196,7 +196,7 @@ def _draw_file(inputs: DrawingInputs) -> Drawing:
     """
     curves = [result_from_json(text) for _, text in inputs["curves"]]
     names = [name for name, _ in inputs["curves"]]
-    with DRAWING, use_language(inputs["language"]):
+    with DRAWING_LOCK, use_language(inputs["language"]):
         if len(curves) == 1:
             (curve,) = curves
             axes = curve.plot(ax=headless_axes(getattr(curve, "SIZE", LANDSCAPE)))
@@ -318,7 +318,7 @@ def _draw_comparison(inputs: DrawingInputs, table: Any) -> Drawing:
         Picture with the verdict of the comparison.
     """
     comparison = compare(result_from_json(inputs["curve"]), question_from_json(inputs["question"]), table)
-    with DRAWING:
+    with DRAWING_LOCK:
         axes = comparison.plot(ax=headless_axes(comparison.private.SIZE), names=("confidential", "synthetic"))
         return Drawing(to_standalone_svg(svg_text(axes)), comparison.verdict, comparison.differs)
 
@@ -363,7 +363,7 @@ def _choose_passing_rows(trial: Any, share: float) -> tuple[Any, str]:
     Returns:
         Table with a column of 1 and 0, and an expression that is true where the column is 1.
     """
-    name = PASSES
+    name = FILTER_COLUMN
     while name in trial.column_names:
         name += "*"
     ends = np.floor(np.arange(trial.num_rows + 1) * share)

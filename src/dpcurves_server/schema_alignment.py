@@ -28,7 +28,7 @@ LABEL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "neg_label": ("label", "outcome"), "treated_value": ("treatment",), "control_value": ("treatment",),
 }  # fmt: skip
 """Fields that hold labels, each with the fields that may name their column; a question has one of these."""
-OTHER_CLASSES: Mapping[str, str] = {
+SECOND_CLASS_FIELDS: Mapping[str, str] = {
     "censored_value": "event_value", "neg_label": "pos_label", "control_value": "treated_value",
 }  # fmt: skip
 """Fields of the second class of a column of two classes, each with the field of the first."""
@@ -60,7 +60,7 @@ def align_with_schema(question: Any, dataset: str, columns: Sequence[Declared]) 
         name: _align_label(getattr(listed, name), _find_column(listed, name, declared))
         for name in LABEL_COLUMNS.keys() & names
     }
-    for other, first in OTHER_CLASSES.items():
+    for other, first in SECOND_CLASS_FIELDS.items():
         column = _find_column(listed, other, declared) if other in names else None
         if other in names and first in names and aligned[other] is None and column is not None:
             aligned[other] = find_other_class(column, aligned[first])

@@ -37,7 +37,7 @@ from .declared_columns import MOST_ROWS, USUAL_ROWS, dummy_table, pack_table
 from .lookalikes import Resemblance, compare_tables
 from .principals import MACHINE, Principal, Right, Subject, require
 from .store import Archive, format_now
-from .tables import PROPOSED, SYNTHETIC
+from .tables import PROPOSED_TABLES, SYNTHETIC
 
 Result = TypeVar("Result")
 
@@ -153,7 +153,7 @@ class SyntheticProposal:
 # Refusals of uploads that resemble the confidential table, and the option by which a steward insists.
 EQUAL_ROWS = "this is the confidential table itself: its rows are the registered ones; send one that was made up"
 SIMILAR_ROWS = "many of its rows are rows of the confidential table: is it the wrong file? To send it anyway, {}"
-DESPITE = "despite-equal-rows"
+CONFIRMED_OVERLAP = "despite-equal-rows"
 
 
 class SyntheticTables:
@@ -204,7 +204,7 @@ class SyntheticTables:
         if is_refused:
             event = Event(who.name, "was refused a synthetic table that is like the records", subject, dataset.name)
             self._archive.run_logged(event, lambda connection: None)
-            way = f"--{DESPITE}" if who.is_machine else "say so below the file"
+            way = f"--{CONFIRMED_OVERLAP}" if who.is_machine else "say so below the file"
             rule = EQUAL_ROWS if resemblance is Resemblance.EQUAL else SIMILAR_ROWS.format(way)
             raise InvalidArgument("synthetic", rule)
 
@@ -214,9 +214,9 @@ class SyntheticTables:
             Args:
                 connection: Connection in the write transaction.
             """
-            connection.execute(delete(PROPOSED).filter_by(**version))
+            connection.execute(delete(PROPOSED_TABLES).filter_by(**version))
             facts = {"statement": statement, "packed": packed, "made_at": format_now(), "person": who.name}
-            connection.execute(insert(PROPOSED), {**version, **facts, "resemblance": resemblance.value})
+            connection.execute(insert(PROPOSED_TABLES), {**version, **facts, "resemblance": resemblance.value})
 
         event = Event(who.name, "proposed a synthetic table for", subject, dataset.name)
         self._archive.run_logged(event, insert_table)
@@ -275,7 +275,7 @@ class SyntheticTables:
             facts = {"statement": row.statement, "packed": row.packed, "made_at": format_now()}
             connection.execute(delete(SYNTHETIC).filter_by(**version))
             connection.execute(insert(SYNTHETIC), {**version, **facts})
-            connection.execute(delete(PROPOSED).filter_by(**version))
+            connection.execute(delete(PROPOSED_TABLES).filter_by(**version))
 
         subject = f"version {dataset.version}: {digest}"[:LONGEST_ACCOUNT_NAME]
         event = Event(who.name, "put a synthetic table beside", subject, dataset.name)
@@ -357,7 +357,7 @@ def _find_proposed(connection: Connection, dataset: str, version: int) -> Row[An
         dataset: Name of the data set.
         version: Number of the version.
     """
-    return connection.execute(select(PROPOSED).filter_by(dataset=dataset, version=version)).first()
+    return connection.execute(select(PROPOSED_TABLES).filter_by(dataset=dataset, version=version)).first()
 
 
 def _short_digest(packed: bytes) -> str:

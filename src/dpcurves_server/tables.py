@@ -100,7 +100,7 @@ ADDRESSES = Table(
     Column("seen", BigInteger, nullable=False),
 )
 # A synthetic table that waits for a second person: `person` sent it, `resemblance` is a word of `lookalikes`.
-PROPOSED = Table(
+PROPOSED_TABLES = Table(
     "dpcurves_proposed_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
     *text_columns("statement"), *bytes_columns("packed"), *text_columns("made_at", "person", "resemblance"),
 )  # fmt: skip

@@ -18,7 +18,7 @@ DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+(?:e[-+]?\d+)?", re.IGNORECASE)
 """A number with a single comma: a decimal comma, unless three digits follow one to three others."""
 ONE_THOUSAND = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
 """A number whose comma may be a decimal or a thousands separator."""
-GROUPED = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:,\d{3}){2,}|(?:\.\d{3}){2,})")
+GROUPED_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:,\d{3}){2,}|(?:\.\d{3}){2,})")
 """A number that has separators between its thousands without doubt."""
 LIST_SEPARATOR = ";"
 """Separator of a list whose numbers have decimal commas."""
@@ -45,7 +45,7 @@ def read_number(field: str, text: str) -> str:
     if ONE_THOUSAND.fullmatch(typed):
         both = f"{typed.replace(',', '.')} or {typed.replace(',', '')}"
         raise InvalidArgument(field, f"type {both}: a comma may mean decimals or thousands")
-    if GROUPED.fullmatch(typed):
+    if GROUPED_THOUSANDS.fullmatch(typed):
         decimal = "" if len(set(re.findall(r"[.,]", typed))) == 1 else re.findall(r"[.,]", typed)[-1]
         whole, _, decimals = typed.partition(decimal) if decimal else (typed, "", "")
         number = re.sub(r"[.,]", "", whole) + (f".{decimals}" if decimals else "")

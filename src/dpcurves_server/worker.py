@@ -37,7 +37,7 @@ from dpcurves.ledger.verification import receipt_of
 from dpcurves.session import Session
 from dpcurves_parties.serving.messages import disable_core_dumps
 
-from .datasets import PLACES, Dataset, Datasets
+from .datasets import LOCATION_ARGUMENTS, Dataset, Datasets
 from .principals import MACHINE
 from .projects import NoLongerMember, Projects
 from .questions import State, question_id, request_id
@@ -46,8 +46,8 @@ from .releases import render_csv, render_svg
 from .store import Archive
 
 # Reasons of refusals that hide the text of errors of the records.
-UNREADABLE = "the records cannot be read now, and nothing was charged; ask again later"
-MISFIT = (
+UNREADABLE_RECORDS = "the records cannot be read now, and nothing was charged; ask again later"
+SCHEMA_MISMATCH = (
     "the records do not have the columns, types or number of units that the question and the public schema state, and "
     "nothing was charged; tell the steward of the dataset"
 )
@@ -57,7 +57,7 @@ class TamperedQuestion(InvalidArgument):
     """Error: a row of the queue was altered, as it does not match its request id."""
 
 
-PUBLIC = (BudgetExceeded, NoAllowance, UnsupportedQuery, TamperedQuestion, NoLongerMember)
+PUBLIC_ERRORS = (BudgetExceeded, NoAllowance, UnsupportedQuery, TamperedQuestion, NoLongerMember)
 """Errors whose messages use public facts only. Other messages may quote records, and are never shown."""
 
 
@@ -220,16 +220,16 @@ def _describe_refusal(error: ArgumentError) -> str:
     Args:
         error: Refusal of the question, before its charge.
     """
-    if isinstance(error, PUBLIC):
+    if isinstance(error, PUBLIC_ERRORS):
         return str(error)
-    return UNREADABLE if error.argument in PLACES else MISFIT
+    return UNREADABLE_RECORDS if error.argument in LOCATION_ARGUMENTS else SCHEMA_MISMATCH
 
 
 # The worker process. A line on standard input wakes it up; when standard input closes, the server has ended.
 POLL_SECONDS = 0.2
 """Seconds between polls; the server does not signal charged questions."""
 
-STORE = frozenset({"ledger", "store"})
+STORE_ARGUMENTS = frozenset({"ledger", "store"})
 """Arguments of errors about the server's own database, which quote no records."""
 
 
@@ -277,7 +277,7 @@ def _try_step(worker: Worker) -> bool:
 
 def format_error(error: Exception) -> str:
     """Return the log line of an error: its message if that quotes no records, else its type and function."""
-    if isinstance(error, PUBLIC) or (isinstance(error, ArgumentError) and error.argument in STORE):
+    if isinstance(error, PUBLIC_ERRORS) or (isinstance(error, ArgumentError) and error.argument in STORE_ARGUMENTS):
         return str(error)
     return f"{type(error).__name__} in {extract_tb(error.__traceback__)[-1].name}"
 

@@ -36,7 +36,7 @@ from .line_coverage import NOT_SIMULATED, measure_lines
 from .runner import MODULES, Outcome, minimise, run_schedule
 from .world import ProcessEvent, Schedule
 
-SHARES = (("ledger", 0.9), ("sites", 0.05), ("servers", 0.05))
+SCENARIO_SHARES = (("ledger", 0.9), ("sites", 0.05), ("servers", 0.05))
 """Fraction of the schedules of each scenario, if all are run."""
 
 
@@ -89,7 +89,7 @@ def simulate(
     for name, value in (("schedules", schedules), ("workers", workers)):
         if value < 1:
             raise InvalidArgument(name, f"must be at least 1, got {value}")
-    shares = SHARES if scenario == "all" else ((scenario, 1.0),)
+    shares = SCENARIO_SHARES if scenario == "all" else ((scenario, 1.0),)
     failures: list[int] = []
     for name, share in shares:
         number = max(1, round(share * schedules))

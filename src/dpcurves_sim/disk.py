@@ -28,19 +28,19 @@ from dpcurves import drafts
 from dpcurves.ledger import balance, chain, head_copy, sqlite, stored_views, verification
 
 from .direct_engine import DirectEngine
-from .world import KILL, POWER, Violation, World, replace_attributes
+from .world import POWER_LOST, PROCESS_KILLED, Violation, World, replace_attributes
 
-FULL = "disk full"
+DISK_FULL = "disk full"
 """Fault: a write fails, and nothing was written."""
-BROKEN = "I/O error"
+IO_ERROR = "I/O error"
 """Fault: a write reports an error, and may have been written."""
-HEADS = "heads"
+HEADS_FOLDER = "heads"
 """Folder of the copies of heads, on every machine's disk."""
-MEMORY = Path("/dev/shm")
+MEMORY_FOLDER = Path("/dev/shm")
 """Folder whose files are in memory, on Linux."""
-ENDINGS = ("", "-wal", "-shm")
+SQLITE_SUFFIXES = ("", "-wal", "-shm")
 """Endings of the files of one SQLite database."""
-DATABASES = (".db", ".db-wal", ".db-shm")
+DATABASE_SUFFIXES = (".db", ".db-wal", ".db-shm")
 """Endings of names that belong to databases."""
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
 """Time at which simulated worlds begin."""
@@ -153,7 +153,9 @@ class SimulatedDisk:
             Paths as texts.
         """
         with os.scandir(folder) as entries:
-            return sorted(entry.path for entry in entries if not entry.name.endswith(DATABASES) and entry.is_file())
+            return sorted(
+                entry.path for entry in entries if not entry.name.endswith(DATABASE_SUFFIXES) and entry.is_file()
+            )
 
     def _lose_unflushed(self, folder: Path) -> None:
         """Discard data that a machine has not flushed, chosen by the seed: file names, contents and commits.
@@ -190,7 +192,7 @@ class SimulatedDisk:
         Args:
             path: File; a missing file is no error.
         """
-        for ending in ENDINGS if path.suffix == ".db" else ("",):
+        for ending in SQLITE_SUFFIXES if path.suffix == ".db" else ("",):
             path.with_name(path.name + ending).unlink(missing_ok=True)
 
     def _prepare_loss(self, machine: str, fault: str) -> Callable[[], None]:
@@ -204,7 +206,7 @@ class SimulatedDisk:
             Function that brings the machine's files into the state after the fault; called once, when the killed code
             has ended.
         """
-        folders = [folder for folder in (self.root / machine, self.root / HEADS) if folder.exists()]
+        folders = [folder for folder in (self.root / machine, self.root / HEADS_FOLDER) if folder.exists()]
         files = {path: read_file(path) for folder in folders for path in self._list_files(folder)}
 
         def finish() -> None:
@@ -219,7 +221,7 @@ class SimulatedDisk:
             for path, content in files.items():
                 if not os.path.exists(path) or read_file(path) != content:
                     Path(path).write_bytes(content)
-            if fault == POWER:
+            if fault == POWER_LOST:
                 for folder in folders:
                     self._lose_unflushed(folder)
 
@@ -276,12 +278,12 @@ class SimulatedDisk:
             commit(connection)
             return
         path: Path = connection.path
-        if path.name.startswith(drafts.MARK):
+        if path.name.startswith(drafts.DRAFT_PREFIX):
             commit(connection)
             self.release(connection)
             return
-        fault = self._world.step(f"commit to {path.name}", KILL, POWER, FULL)
-        if fault == FULL:
+        fault = self._world.step(f"commit to {path.name}", PROCESS_KILLED, POWER_LOST, DISK_FULL)
+        if fault == DISK_FULL:
             raise make_database_error("SQLITE_FULL")
         # 2: value of SQLite's ``PRAGMA synchronous`` from which a commit waits for the disk
         is_durable = connection.find_synchronous() >= 2
@@ -294,7 +296,7 @@ class SimulatedDisk:
         if is_durable:
             self._volatile.pop(str(path), None)
             self._flush_new_log(path)
-        if self._world.step(f"committed to {path.name}", KILL, POWER, BROKEN) == BROKEN:
+        if self._world.step(f"committed to {path.name}", PROCESS_KILLED, POWER_LOST, IO_ERROR) == IO_ERROR:
             raise make_database_error("SQLITE_IOERR")
 
     def _flush_new_log(self, path: Path) -> None:
@@ -341,7 +343,7 @@ class SimulatedDisk:
             path: File of the database.
             image: Contents by ending, from `_take_image`.
         """
-        for ending in ENDINGS:
+        for ending in SQLITE_SUFFIXES:
             path.with_name(path.name + ending).unlink(missing_ok=True)
         for ending, content in image.items():
             draft = path.with_name("image" + ending)
@@ -531,7 +533,7 @@ class _Databases:
             sqlite3.Error: the file cannot be opened.
         """
         path = _find_path(address)
-        identity = None if drafts.MARK in path.name else chain.file_identity(path)
+        identity = None if drafts.DRAFT_PREFIX in path.name else chain.file_identity(path)
         if identity is None:
             draft: _DraftConnection = sqlite3.connect(address, **{**options, "factory": _DraftConnection})
             draft.path = path
@@ -562,7 +564,7 @@ def _find_path(address: str) -> Path:
     return Path(unquote(address.removeprefix("file://").partition("?")[0]))
 
 
-SEALS: dict[tuple[object, ...], str] = {}
+KNOWN_SEALS: dict[tuple[object, ...], str] = {}
 """Seals that were computed, by key, facts and types of the facts."""
 MOST_SEALS = 2**15
 """Seals that are remembered at most, in a few MB."""
@@ -579,11 +581,11 @@ def _seal_once(seal: Callable[..., str], key: Any, *facts: chain.SealedValue) ->
         facts: Facts of the entry.
     """
     sealed = (key._secret, facts, *map(type, facts))  # 1, 1.0 and True are equal, and have different seals
-    digits = SEALS.get(sealed)
+    digits = KNOWN_SEALS.get(sealed)
     if digits is None:
-        if len(SEALS) >= MOST_SEALS:
-            SEALS.clear()
-        digits = SEALS[sealed] = seal(key, *facts)
+        if len(KNOWN_SEALS) >= MOST_SEALS:
+            KNOWN_SEALS.clear()
+        digits = KNOWN_SEALS[sealed] = seal(key, *facts)
     return digits
 
 
@@ -616,11 +618,11 @@ class _SystemCalls:
         if not self._world.is_running:
             return
         name = os.path.basename(os.fsdecode(path))
-        shown = "a draft" if name.startswith(drafts.MARK) else "a head" if name.endswith(".head") else name
-        fault = self._world.step(f"{action} {shown}", KILL, POWER, *faults)
-        if fault == FULL:
+        shown = "a draft" if name.startswith(drafts.DRAFT_PREFIX) else "a head" if name.endswith(".head") else name
+        fault = self._world.step(f"{action} {shown}", PROCESS_KILLED, POWER_LOST, *faults)
+        if fault == DISK_FULL:
             raise OSError(28, os.strerror(28))  # ENOSPC
-        if fault == BROKEN:
+        if fault == IO_ERROR:
             raise OSError(5, os.strerror(5))  # EIO
 
     def open(self, path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
@@ -636,9 +638,9 @@ class _SystemCalls:
             The file descriptor.
         """
         file = os.fsdecode(path)
-        is_stored = self._disk.contains(file) and not file.endswith(sqlite.ENDING)
+        is_stored = self._disk.contains(file) and not file.endswith(sqlite.QUEUE_SUFFIX)
         if flags & os.O_CREAT and is_stored and not os.path.exists(file):
-            self._step("create", path, FULL)
+            self._step("create", path, DISK_FULL)
         return os.open(path, flags, mode, **more)
 
     def fsync(self, descriptor: int) -> None:
@@ -653,8 +655,8 @@ class _SystemCalls:
             OSError: the schedule lets this flush fail.
         """
         path = os.readlink(f"/proc/self/fd/{descriptor}")
-        if HEADS not in path.split(os.sep)[-2:]:
-            self._step("flush", path, BROKEN)
+        if HEADS_FOLDER not in path.split(os.sep)[-2:]:
+            self._step("flush", path, IO_ERROR)
         self._disk.flush(path)
 
     def link(self, source: Any, target: Any) -> None:
@@ -705,7 +707,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     Args:
         world: The simulated world.
     """
-    folder = tempfile.mkdtemp(dir=_make_scratch_folder(MEMORY).path)
+    folder = tempfile.mkdtemp(dir=_make_scratch_folder(MEMORY_FOLDER).path)
     disk = SimulatedDisk(world, Path(folder))
     databases = _Databases()
     calls = _SystemCalls(world, disk)
@@ -765,7 +767,7 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
     queue = sqlite.WriterQueue.wait_turn
     random_bytes = world.random_bytes("secrets")
     secrets = SimpleNamespace(token_bytes=random_bytes, token_hex=lambda size: random_bytes(size).hex())
-    heads = disk.root / HEADS
+    heads = disk.root / HEADS_FOLDER
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         stack.callback(disk.close)
@@ -794,4 +796,4 @@ def simulate_disk(world: World) -> Iterator[SimulatedDisk]:
         yield disk
 
 
-__all__ = ["BROKEN", "FULL", "SimulatedDisk", "make_database_error", "simulate_disk"]
+__all__ = ["DISK_FULL", "IO_ERROR", "SimulatedDisk", "make_database_error", "simulate_disk"]

@@ -20,7 +20,7 @@ import dpcurves as dp
 from dpcurves import records
 from dpcurves.arguments import ArgumentError
 from dpcurves.curves import HistogramQuestion
-from dpcurves.drafts import DRAFT
+from dpcurves.drafts import DRAFT_PATTERN
 from dpcurves.ledger import Account, Allowance, BudgetExceeded, Event, Ledger, Member
 from dpcurves.ledger.chain import make_key
 from dpcurves.noise import Randomness
@@ -32,7 +32,7 @@ from dpcurves_streams.readings import Counts, Smoothing
 
 from .audit import LedgerAudit
 from .disk import SimulatedDisk, simulate_disk
-from .world import KILL, POWER, Schedule, Violation, World, replace_attributes
+from .world import POWER_LOST, PROCESS_KILLED, Schedule, Violation, World, replace_attributes
 
 Result = TypeVar("Result")
 
@@ -49,7 +49,7 @@ TABLE = {"x": [1.0, 2.0, 3.0, 3.5] * 3}
 QUESTION = HistogramQuestion("x", dp.Grid(0, 4, cells=4))
 SURVEY, PROJECT = "survey", "delays"
 """A second account, and the project whose allowances divide it."""
-BINDING = "0" * 64
+ZERO_FINGERPRINT = "0" * 64
 TAMPERINGS = (
     "UPDATE dpcurves_accounts SET spent = 0",
     "UPDATE dpcurves_accounts SET cap = cap + 1",
@@ -68,7 +68,7 @@ TAMPERINGS = (
 """Attacks on a copy of the ledger by a process without the key."""
 NOTHING_TO_RESTORE = "there is nothing to restore"
 """Words of the refusal of a restore that was completed."""
-TRANSIENT = frozenset({"ledger", "key"})
+TRANSIENT_ARGUMENTS = frozenset({"ledger", "key"})
 """Arguments of refusals after which a person waits, has the disk repaired, and starts the command again."""
 
 
@@ -178,7 +178,7 @@ class LedgerScenario:
         else:
             raise Violation("a restore was recorded, and the ledger is the latest copy")
         make_key(self._folder / "next.key")
-        drafts = [path.name for path in self._folder.iterdir() if DRAFT.fullmatch(path.name)]
+        drafts = [path.name for path in self._folder.iterdir() if DRAFT_PATTERN.fullmatch(path.name)]
         heads = list((self._disk.root / "heads").iterdir())
         if drafts or len(heads) > 1:
             raise Violation(f"{len(drafts)} drafts and {len(heads)} heads are left over")
@@ -198,7 +198,7 @@ class LedgerScenario:
             except BudgetExceeded:
                 raise
             except ArgumentError as error:
-                if error.argument not in TRANSIENT:
+                if error.argument not in TRANSIENT_ARGUMENTS:
                     raise
                 self._report(error)
             self._world.sleep(0.5)  # seconds until the next attempt
@@ -245,7 +245,7 @@ class LedgerScenario:
         try:
             grant, balance, is_new = self._retry(
                 lambda: ledger.charge_and_read_balance(
-                    "flights", PRICE, purpose="a count", request=request, binding=BINDING, units=None,
+                    "flights", PRICE, purpose="a count", request=request, binding=ZERO_FINGERPRINT, units=None,
                     is_generated=False,
                 )
             )  # fmt: skip
@@ -254,7 +254,7 @@ class LedgerScenario:
                 raise Violation(f"{request!r} was refused after it was paid") from None
             return
         self._audit.acknowledge_charge(request, 300_000_000)
-        self._world.step(f"granted {request}", KILL, POWER)
+        self._world.step(f"granted {request}", PROCESS_KILLED, POWER_LOST)
         spent = balance.spent.billionths
         if spent > 1_000_000_000 or spent < 300_000_000 * is_new:
             raise Violation(f"the balance after a charge of {request!r} is {spent}")
@@ -264,7 +264,7 @@ class LedgerScenario:
             stored = self._retry(lambda: ledger.store_answer(grant, 0, 0, drawn))
         self._audit.acknowledge_answer(request, 0, 0, stored)
         self._audit.show(("answer", request), stored, request)
-        self._world.step(f"showed {request}", KILL, POWER)
+        self._world.step(f"showed {request}", PROCESS_KILLED, POWER_LOST)
 
     def _run_steward(self) -> None:
         """Act as a steward who divides a second account among two analysts of a project, who then ask questions.
@@ -311,7 +311,7 @@ class LedgerScenario:
             raise Violation("a note was used before it was stored")
         if self._retry(lambda: ledger.find_grant(SURVEY, grant.request)) != grant:
             raise Violation("a grant was given before it was committed")
-        self._world.step("showed a note", KILL, POWER)
+        self._world.step("showed a note", PROCESS_KILLED, POWER_LOST)
 
     def _run_auditor(self) -> None:
         """Act as an auditor of an account with a delta, who checks that changes stay and that invalid calls are
@@ -328,7 +328,7 @@ class LedgerScenario:
         ledger = self._open()
         account = Account("deltas", Neighbours.ADD_REMOVE, EACH_RECORD, PrivacyLoss.pure(1, delta="1e-6"))
         self._retry(lambda: ledger.create(account))
-        charge = partial(ledger.charge, "deltas", purpose="a list", binding=BINDING, units=None)
+        charge = partial(ledger.charge, "deltas", purpose="a list", binding=ZERO_FINGERPRINT, units=None)
         paid = PrivacyLoss.pure("0.3", delta="6e-7")
         self._retry(lambda: charge(paid, request="list"))
         self._audit.acknowledge_charge("list", 300_000_000)
@@ -342,7 +342,7 @@ class LedgerScenario:
         self._retry(lambda: ledger.record_event(Event("auditor", "looked", "ledger", ""), lambda connection: None))
         if self._retry(lambda: ledger.view_definitions("deltas")) != {"late": "delay > 0"}:
             raise Violation("a view was defined, and is not stored")
-        world.step("looks at a copy", KILL, POWER)
+        world.step("looks at a copy", PROCESS_KILLED, POWER_LOST)
         copy = folder / "budget.db"
         self._disk.put_back(copy, self._disk.take_copy(self._path))
         copy.with_name("budget.db.key").write_bytes(self._path.with_name("budget.db.key").read_bytes())
@@ -374,7 +374,7 @@ class LedgerScenario:
             except ArgumentError as error:
                 if error.argument in (argument, *others):
                     return
-                if error.argument not in TRANSIENT:
+                if error.argument not in TRANSIENT_ARGUMENTS:
                     raise
                 self._world.sleep(0.5)  # seconds until the next attempt
             else:
@@ -397,7 +397,7 @@ class LedgerScenario:
             curve = self._retry(ask)
             self._audit.acknowledge_charge("histogram", 300_000_000)
             self._audit.show("histogram", tuple(curve.unbiased_counts), "histogram")
-            self._world.step("showed a histogram", KILL, POWER)
+            self._world.step("showed a histogram", PROCESS_KILLED, POWER_LOST)
 
     def _run_follower(self, number: int) -> None:
         """Act as a process that follows a stream to its last step, and appends its releases to a file.
@@ -417,7 +417,7 @@ class LedgerScenario:
             try:
                 self._follow(number, noise, output)
             except ArgumentError as error:
-                if error.argument not in TRANSIENT:
+                if error.argument not in TRANSIENT_ARGUMENTS:
                     raise
                 self._report(error)
                 world.sleep(0.5)  # seconds until the next attempt
@@ -445,7 +445,7 @@ class LedgerScenario:
                 values = (*reading.values, *reading.uncounted.noisy.values)
                 self._audit.show(("step", reading.step), values, "stream counts")
                 sink.write(reading)
-                self._world.step(f"showed step {reading.step}", KILL, POWER)
+                self._world.step(f"showed step {reading.step}", PROCESS_KILLED, POWER_LOST)
                 if reading.step == STEPS:
                     return
 
@@ -505,7 +505,7 @@ class LedgerScenario:
             except ArgumentError as error:
                 if NOTHING_TO_RESTORE in error.rule:
                     break  # an operator who was killed has done all of it
-                if error.argument not in TRANSIENT:
+                if error.argument not in TRANSIENT_ARGUMENTS:
                     raise
                 self._report(error)
             self._world.sleep(0.5)  # seconds until the next attempt
@@ -555,4 +555,4 @@ class _Windows:
         Args:
             time_step: Last step whose release is stored.
         """
-        self._world.step(f"forget tuples of step {time_step}", KILL, POWER)
+        self._world.step(f"forget tuples of step {time_step}", PROCESS_KILLED, POWER_LOST)

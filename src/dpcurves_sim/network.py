@@ -21,20 +21,20 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from dpcurves_parties.serving.channel import ANSWER_SECONDS, Channel
-from dpcurves_parties.serving.server import PEER
+from dpcurves_parties.serving.server import PEER_SCOPE_KEY
 
 from .event_loop import SimulatedLoop
-from .world import KILL, POWER, Process, SimulatedLock, Violation, World
+from .world import POWER_LOST, PROCESS_KILLED, Process, SimulatedLock, Violation, World
 
-LOST = "request lost"
+REQUEST_LOST = "request lost"
 """Fault: the request does not arrive, and the client waits until its timeout."""
-RESET = "connection reset"
+CONNECTION_RESET = "connection reset"
 """Fault: the request does not arrive, and the client sees it at once."""
-LATE = "request delayed"
+REQUEST_DELAYED = "request delayed"
 """Fault: the request arrives much later, perhaps after the client has given up."""
-SLOW = "body slow"
+SLOW_BODY = "body slow"
 """Fault: the head of the request arrives at once, and the rest of its body much later."""
-REPEATED = "request repeated"
+REQUEST_REPEATED = "request repeated"
 """Fault: the request arrives twice."""
 NO_ANSWER = "answer lost"
 """Fault: the request is answered, and the answer does not arrive."""
@@ -71,14 +71,14 @@ class Request(NamedTuple):
         """Return the head of the request as an ASGI scope, as an HTTP server would build it.
 
         Returns:
-            Scope with the client's certificate under `PEER`; None there without a certificate.
+            Scope with the client's certificate under `PEER_SCOPE_KEY`; None there without a certificate.
         """
         return {
             "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1",
             "method": self.method, "scheme": "https", "path": self.path, "raw_path": self.path.encode(),
             "root_path": "", "query_string": b"", "client": ("192.0.2.1", 1), "server": ("192.0.2.2", 443),
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()],
-            PEER: self.certificate or None,
+            PEER_SCOPE_KEY: self.certificate or None,
         }  # fmt: skip
 
 
@@ -164,7 +164,16 @@ class SimulatedNetwork:
             world: The simulated world, whose schedule decides delays and faults.
         """
         self._world = world
-        self.faults: tuple[str, ...] = (KILL, POWER, LOST, RESET, LATE, SLOW, REPEATED, PARTITION)
+        self.faults: tuple[str, ...] = (
+            PROCESS_KILLED,
+            POWER_LOST,
+            REQUEST_LOST,
+            CONNECTION_RESET,
+            REQUEST_DELAYED,
+            SLOW_BODY,
+            REQUEST_REPEATED,
+            PARTITION,
+        )
         self._servers: dict[str, Process] = {}
         self._apps: dict[str, tuple[App, SimulatedLoop]] = {}
         self._partitions: dict[frozenset[str], float] = {}
@@ -213,20 +222,20 @@ class SimulatedNetwork:
         pair = frozenset((world.current.machine, process.machine))
         if fault == PARTITION:
             self._partitions[pair] = world.now + world.draw("partition") * self.longest_partition
-        if fault == LOST or self._partitions.get(pair, 0.0) > world.now:
+        if fault == REQUEST_LOST or self._partitions.get(pair, 0.0) > world.now:
             world.sleep(min(patience, 10.0))
             raise TimeoutError
-        if fault == RESET:
+        if fault == CONNECTION_RESET:
             raise ConnectionResetError
-        delay = world.draw("delay of a request") * self.longest_delay if fault in (LATE, SLOW) else 0.0
-        start, pause = (0.0, delay) if fault == SLOW else (delay, 0.0)
+        delay = world.draw("delay of a request") * self.longest_delay if fault in (REQUEST_DELAYED, SLOW_BODY) else 0.0
+        start, pause = (0.0, delay) if fault == SLOW_BODY else (delay, 0.0)
         answer = self._deliver(process, request, start, pause)
-        if fault == REPEATED:
+        if fault == REQUEST_REPEATED:
             self._deliver(process, request, world.draw("delay of a copy") * self.longest_delay, 0.0)
         deadline = world.now + patience
         while not answer.is_there and world.now < deadline:
             world.poll(0.05, deadline)  # seconds between two looks for an answer
-        if world.step(f"hear {label}", KILL, POWER, NO_ANSWER) == NO_ANSWER or answer.is_lost:
+        if world.step(f"hear {label}", PROCESS_KILLED, POWER_LOST, NO_ANSWER) == NO_ANSWER or answer.is_lost:
             raise ConnectionResetError
         if answer.response is None:
             raise TimeoutError

@@ -55,7 +55,7 @@ MODULES = MappingProxyType(
 """Module and class of each scenario by its name."""
 
 
-WAITS = ("no progress", "no answer")
+DEADLOCK_PREFIXES = ("no progress", "no answer")
 """Prefixes of violations by which processes wait for ever."""
 
 
@@ -262,7 +262,7 @@ class _Search:
         other, it would not end either.
         """
         for name, number in self.outcome.processes:
-            may_be_cut = name.startswith(self._independent) or not self._invariant.startswith(WAITS)
+            may_be_cut = name.startswith(self._independent) or not self._invariant.startswith(DEADLOCK_PREFIXES)
             if may_be_cut and (name, 0) not in self.outcome.schedule.cut:
                 others = frozenset(event for event in self.outcome.schedule.cut if event[0] != name)
                 self._find_least(number, lambda events: self.fails(cut=others | {(name, events)}))  # noqa: B023

@@ -40,9 +40,9 @@ from .audit import LedgerAudit
 from .disk import SimulatedDisk
 from .event_loop import SimulatedFuture
 from .ledgers import put_empty_ledger
-from .network import SLOW, Channels, Request, SimulatedChannel, SimulatedNetwork
+from .network import SLOW_BODY, Channels, Request, SimulatedChannel, SimulatedNetwork
 from .strangers import Stranger
-from .world import KILL, POWER, SimulatedLock, Violation, World, replace_attributes
+from .world import POWER_LOST, PROCESS_KILLED, SimulatedLock, Violation, World, replace_attributes
 
 OWNERS = (3, 2)
 """Records of each owner: all in one cell, which differs between owners."""
@@ -50,7 +50,7 @@ EXACT, NOISY = PrivacyLoss.pure(1000), PrivacyLoss.pure("0.5")
 """Losses of the tasks: with the first all noise is zero but with probability below 1e-200; with the second it shows."""
 PATHS = ("reports", "enrol", "close", "answers", "peer/agree", "peer/commit", "peer/half", "aggregation_jobs")
 """Paths that the application of a server has below a task."""
-PATIENCE = 20.0
+CLIENT_TIMEOUT = 20.0
 """Seconds that a client waits for an answer."""
 
 
@@ -74,7 +74,7 @@ class Form(NamedTuple):
     enrols: bool = False
 
 
-FORMS: tuple[Mapping[str, Any], ...] = (
+TASK_KINDS: tuple[Mapping[str, Any], ...] = (
     {}, {}, {"owners": Owners.CHECKED}, {"owners": Owners.CHECKED, "is_proved": True}, {"enrols": True},
     {"count_kind": CountKind.PREFIXES}, {"count_kind": CountKind.PREFIXES, "owners": Owners.CHECKED},
     {"is_proved": True}, {"owners": Owners.CHECKED, "report_kind": ReportKind.HISTOGRAM},
@@ -229,10 +229,10 @@ class ServersScenario:
         self._is_exact = world.draw("loss") < 0.5
         self._is_varied = world.draw("other tasks") < 0.5
         if self._is_varied:
-            form = world.choose("form", FORMS)
+            form = world.choose("form", TASK_KINDS)
         else:
             form = {"owners": Owners.CHECKED if world.draw("check") < 0.4 else Owners.UNCHECKED}
-            self._network.faults = tuple(fault for fault in self._network.faults if fault != SLOW)
+            self._network.faults = tuple(fault for fault in self._network.faults if fault != SLOW_BODY)
         self._pair = make_pair(Form(EXACT if self._is_exact else NOISY, **form))
         self._paths = [disk.make_folder(f"server-{party}") / "reports.db" for party in (0, 1)]
         self._audits = [LedgerAudit(world, path, disk) for path in self._paths]
@@ -327,7 +327,7 @@ class ServersScenario:
                 self._network.open_app(f"server-{party}", app.create_app(services))
         while True:
             world.sleep(1.5)  # seconds between two moments at which an idle server may be killed
-            world.step("idle", KILL, POWER)
+            world.step("idle", PROCESS_KILLED, POWER_LOST)
 
     def _run_owner(self, owner: int) -> None:
         """Act as an owner of records, who enrols where the task asks for it and sends reports until they are accepted.
@@ -389,7 +389,7 @@ class ServersScenario:
         world = self._world
         line = self._connect(0)
         with suppress(OSError):
-            self._network.exchange("server-0", Request("GET", "/hpke_config", b"", {}), PATIENCE)
+            self._network.exchange("server-0", Request("GET", "/hpke_config", b"", {}), CLIENT_TIMEOUT)
         while True:
             try:
                 self._pair.uploads[owner].send_over(line)
@@ -430,9 +430,9 @@ class ServersScenario:
         if self._is_varied and world.draw("collection") < 0.4:
             path = f"/tasks/{dap.encode_task_id(pair.task.hash)}/collection_jobs"
             token = pair.analyst.derive_bearer_token(0)
-            self._expect_refusal(0, path, world.random_bytes("job")(60), token, dap.COLLECT)
+            self._expect_refusal(0, path, world.random_bytes("job")(60), token, dap.COLLECTION_JOB_REQ_TYPE)
         for _ in (1, 2):
-            client = Analyst(pair.task, pair.analyst, 0, PATIENCE)
+            client = Analyst(pair.task, pair.analyst, 0, CLIENT_TIMEOUT)
             while True:
                 try:
                     if self._is_varied:
@@ -482,7 +482,7 @@ class ServersScenario:
         Args:
             party: Number of the server, 0 or 1.
         """
-        return SimulatedChannel(self._network, f"server-{party}", PATIENCE)
+        return SimulatedChannel(self._network, f"server-{party}", CLIENT_TIMEOUT)
 
     def _connect_peer(self, party: int) -> SimulatedChannel:
         """Return a simulated connection of one server to the other, with the first one's certificate.
@@ -491,7 +491,7 @@ class ServersScenario:
             party: Number of the server that connects, 0 or 1.
         """
         certificate = PEM_cert_to_DER_cert(self._pair.task.servers[party].certificate)
-        return SimulatedChannel(self._network, f"server-{1 - party}", PATIENCE, certificate)
+        return SimulatedChannel(self._network, f"server-{1 - party}", CLIENT_TIMEOUT, certificate)
 
     def _repeat(self, party: int, what: str, message: bytes, token: str) -> bytes | None:
         """Send a request to a server, every second until it is answered.

@@ -55,25 +55,31 @@ from .strangers import Stranger
 from .world import Violation, World, replace_attributes
 
 QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
-UNAPPROVED = HistogramQuestion("age", dp.Grid(0, 90, cells=2))
+UNAPPROVED_QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=2))
 """A question that an officer with a list does not approve."""
-UNASKED = HistogramQuestion("age", dp.Grid(0, 90, cells=6))
+UNASKED_QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=6))
 """A question on an officer's list that no analyst asks."""
-UNKNOWN = HistogramQuestion("height", dp.Grid(0, 90, cells=2))
+UNKNOWN_COLUMN_QUESTION = HistogramQuestion("height", dp.Grid(0, 90, cells=2))
 """A question about a column that no site has."""
 PRICE = PrivacyLoss.pure(1)
-HUB = "coordinator"
-PATIENCE = 30.0
+COORDINATOR = "coordinator"
+CLIENT_TIMEOUT = 30.0
 """Seconds that a client waits for an answer of the coordinator."""
 PATHS = ("consents", "asks", "waiting", "rounds/" + "0" * 64 + "/refused", "rounds/" + "1" * 64 + "/3")
 """Paths that the coordinator's application has below a task."""
 MOST_ATTEMPTS = 40
 """Largest number of requests of one question; without an answer by then, the schedule fails."""
-CARELESS = "careless"
+UNSIGNED_SENDER = "careless"
 """Id of requests without a valid signature."""
-LIES = ("drops a message", "reorders and repeats", "alters a message", "replays an old message", "shows another list")
+COORDINATOR_LIES = (
+    "drops a message",
+    "reorders and repeats",
+    "alters a message",
+    "replays an old message",
+    "shows another list",
+)
 """What a lying coordinator does to the messages of a stage."""
-FRAUDS = ("alters its message", "sends another message", "repeats an old message")
+SITE_FRAUDS = ("alters its message", "sends another message", "repeats an old message")
 """What a cheating site does to its message."""
 
 
@@ -187,7 +193,7 @@ class SitesScenario:
         folder.mkdir()
         self._stack.enter_context(
             replace_attributes(
-                (remote, "Channel", _Lines(self, self._network, HUB, PATIENCE)),
+                (remote, "Channel", _Lines(self, self._network, COORDINATOR, CLIENT_TIMEOUT)),
                 (remote, "build_release", build_release), (remote, "sleep", world.sleep),
                 (remote, "monotonic", lambda: world.now), (relay, "monotonic", lambda: world.now),
                 (relay, "thread_time", lambda: 0.0),
@@ -197,14 +203,14 @@ class SitesScenario:
                 (task_app, "_on_their_way", Counter()),
             )
         )  # fmt: skip
-        self._network.serve(world.start(HUB, HUB, self._run_coordinator, is_daemon=True))
+        self._network.serve(world.start(COORDINATOR, COORDINATOR, self._run_coordinator, is_daemon=True))
         for number in range(self._model.sites):
             world.start(f"site-{number}", f"site-{number}", partial(self._run_site, number), is_daemon=True)
         world.start("analyst", "analyst", self._run_analyst)
         if world.draw("stranger") < 0.3:
             tickets = (self._federation.tickets[0].derive_bearer_token(1),)
             task = self._federation.task.hash
-            stranger = Stranger(world, self._network, HUB, task=task, paths=self._list_paths, tokens=tickets)
+            stranger = Stranger(world, self._network, COORDINATOR, task=task, paths=self._list_paths, tokens=tickets)
             world.start("stranger", "stranger", stranger.run)
         if world.draw("careless") < 0.4:
             world.start("careless", "careless", self._run_careless_analyst)
@@ -260,7 +266,7 @@ class SitesScenario:
 
         # 20.0: seconds after which the coordinator leaves a silent site out, or ends the round
         self._board = Board(self._federation.task, 20.0)
-        self._network.open_app(HUB, create_app(self._board))
+        self._network.open_app(COORDINATOR, create_app(self._board))
         while True:
             self._world.sleep(5.0)
 
@@ -309,7 +315,7 @@ class SitesScenario:
             file.write_text('{"question": ')
             return ApprovedList(file)
         fingerprint = {"fingerprint": fingerprint_question(QUESTION), "epsilon": "1"}
-        file.write_text(json.dumps([fingerprint, {"question": question_to_json(UNASKED), "rho": "2"}]))
+        file.write_text(json.dumps([fingerprint, {"question": question_to_json(UNASKED_QUESTION), "rho": "2"}]))
         return ApprovedList(file)
 
     def _check_log_line(self, line: str) -> None:
@@ -334,7 +340,7 @@ class SitesScenario:
         analyst = RemoteFederation(federation.task, federation.analyst_ticket, federation.analyst_key, 30.0)
         with suppress(ProtocolError):
             fetch_status(federation.task)
-        for question in (UNAPPROVED, UNKNOWN) if self._has_list else ():
+        for question in (UNAPPROVED_QUESTION, UNKNOWN_COLUMN_QUESTION) if self._has_list else ():
             try:
                 analyst.ask(question, PRICE, f"refused {question.column}")
             except ArgumentError as error:
@@ -376,7 +382,7 @@ class SitesScenario:
         """
         world, federation = self._world, self._federation
         token = federation.analyst_ticket.derive_bearer_token(0)
-        request = RoundRequest(QUESTION, PRICE, CARELESS, ())
+        request = RoundRequest(QUESTION, PRICE, UNSIGNED_SENDER, ())
         signed, foreign = (
             request.to_signed_bytes(federation.task, key) for key in (federation.analyst_key, federation.keys[0])
         )
@@ -386,13 +392,13 @@ class SitesScenario:
             ask = Request("POST", f"/tasks/{federation.task.hash}/asks", body, headers)
             status = 0
             with suppress(OSError):
-                status = self._network.exchange(HUB, ask, PATIENCE)[0]
+                status = self._network.exchange(COORDINATOR, ask, CLIENT_TIMEOUT)[0]
             name = sha256(body).hexdigest()
             if status == 200 and name not in self._lies:
                 raise Violation("the coordinator accepts a request that no analyst has signed")
             if self._board is not None and world.draw("lying coordinator") < 0.5:
                 self._lies.add(name)  # the analyst, started again, may send it again: the round is then there
-                self._board._open_round(0, name, body, CARELESS, 0)
+                self._board._open_round(0, name, body, UNSIGNED_SENDER, 0)
 
     def _sign_impossible_request(self, number: int) -> bytes:
         """Return an analyst's signed request for a round that its question does not have, which sites must refuse.
@@ -400,7 +406,7 @@ class SitesScenario:
         Args:
             number: Number that makes the request id unique.
         """
-        request = RoundRequest(QUESTION, PRICE, f"{CARELESS} {number}", ((0,),) * 9)
+        request = RoundRequest(QUESTION, PRICE, f"{UNSIGNED_SENDER} {number}", ((0,),) * 9)
         return request.to_signed_bytes(self._federation.task, self._federation.analyst_key)
 
     def _list_paths(self) -> tuple[str, ...]:
@@ -434,7 +440,7 @@ class SitesScenario:
             """
             request = Request("POST", f"/tasks/{task}/{path}", body, {"Authorization": f"Bearer {bearer}"})
             with suppress(OSError):
-                statuses[self._network.exchange(HUB, request, PATIENCE)[0]] += 1
+                statuses[self._network.exchange(COORDINATOR, request, CLIENT_TIMEOUT)[0]] += 1
 
         for poll in range(2 * relay.MOST_POLLS):
             world.start(
@@ -464,14 +470,14 @@ class SitesScenario:
             Packed messages: unchanged, or with a message missing, repeated, altered or from an earlier round.
         """
         parts = unpack_parts(octets)
-        fault = self._world.step(f"hand out {STAGES[stage]}", *LIES, probability=0.15)
-        if fault == LIES[0] or (fault == LIES[4] and stage == MASKED):
+        fault = self._world.step(f"hand out {STAGES[stage]}", *COORDINATOR_LIES, probability=0.15)
+        if fault == COORDINATOR_LIES[0] or (fault == COORDINATOR_LIES[4] and stage == MASKED):
             del parts[int(self._world.draw("dropped") * len(parts))]
-        elif fault == LIES[1]:
+        elif fault == COORDINATOR_LIES[1]:
             parts = [*parts[::-1], *parts]
-        elif fault == LIES[2]:
+        elif fault == COORDINATOR_LIES[2]:
             parts[0] = self._alter(parts[0])
-        elif fault == LIES[3] and stage in self._old:
+        elif fault == COORDINATOR_LIES[3] and stage in self._old:
             parts[-1] = self._old[stage][-1]
         self._old.setdefault(stage, parts)
         return pack_parts(parts)
@@ -495,13 +501,13 @@ class SitesScenario:
         Returns:
             The message itself, an altered or longer message, or the message of an earlier round.
         """
-        fault = self._world.step(f"send {STAGES[stage]}", *FRAUDS)
+        fault = self._world.step(f"send {STAGES[stage]}", *SITE_FRAUDS)
         sent = message
-        if fault == FRAUDS[0]:
+        if fault == SITE_FRAUDS[0]:
             sent = self._alter(message)
-        elif fault == FRAUDS[1]:
+        elif fault == SITE_FRAUDS[1]:
             sent = message + b"\0"
-        elif fault == FRAUDS[2]:
+        elif fault == SITE_FRAUDS[2]:
             sent = self._old.get(-stage, [message])[0]
         self._old.setdefault(-stage, [message])
         return sent
@@ -541,7 +547,7 @@ class SitesScenario:
         ((grants, amount),) = read(path, "SELECT count(*), coalesce(sum(amount), 0) FROM dpcurves_grants")
         spent = read(path, "SELECT spent, cap FROM dpcurves_accounts")
         opened = read(path, "SELECT round, header, message FROM dpcurves_sum_steps WHERE stage = ?", OPENED)
-        if read(path, "SELECT 1 FROM dpcurves_grants WHERE request LIKE ?", f"%/{CARELESS}/%"):
+        if read(path, "SELECT 1 FROM dpcurves_grants WHERE request LIKE ?", f"%/{UNSIGNED_SENDER}/%"):
             raise Violation(f"site {number} has charged a request without a valid signature")
         if len(vectors) > grants:
             raise Violation(f"site {number} has counted {len(vectors)} rounds, and {grants} are paid")

@@ -12,14 +12,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .network import Request, SimulatedNetwork
-from .world import KILL, Violation, World
+from .world import PROCESS_KILLED, Violation, World
 
 PATHS = (
     "", "/", "/tasks", "/tasks/{task}/nothing", "/tasks/{other}", "/tasks/{other}/{path}", "/tasks/{task}/{path}",
     "/tasks/{task}/{path}", "/tasks/{task}/{path}/all", "/tasks/{task}/../{path}",
 )  # fmt: skip
 """Paths that a stranger tries. Some exist: those with the hash of the task and a path of its application."""
-PUBLIC = ("/hpke_config", "/tasks/{task}")
+PUBLIC_PATHS = ("/hpke_config", "/tasks/{task}")
 """Paths that anybody may read with GET."""
 
 
@@ -67,11 +67,11 @@ class Stranger:
             world.sleep(world.draw("pause") * 2)
             request = self._make_request()
             status = self._send(request)
-            if request.method == "GET" and request.path in (path.format(task=self._task) for path in PUBLIC):
+            if request.method == "GET" and request.path in (path.format(task=self._task) for path in PUBLIC_PATHS):
                 continue
             if status is not None and status < 400:
                 raise Violation(f"the request of a stranger was answered: {request.label}")
-            world.step("tries something else", KILL)
+            world.step("tries something else", PROCESS_KILLED)
 
     def _send(self, request: Request) -> int | None:
         """Send a request to the server without rights, and return the HTTP status of the response.
@@ -90,7 +90,7 @@ class Stranger:
     def _make_request(self) -> Request:
         """Return a random request: path, method, body, token and certificate are drawn by the seed of the world."""
         world = self._world
-        form = world.choose("path", (*PATHS, *PUBLIC))
+        form = world.choose("path", (*PATHS, *PUBLIC_PATHS))
         path = form.format(task=self._task, other=self._task[::-1], path=world.choose("below", self._paths()))
         method = world.choose("method", ("POST", "POST", "POST", "GET", "PUT"))
         size = world.choose("size", (0, 1, 64, 5000))

@@ -23,9 +23,9 @@ from dpcurves.arguments import ArgumentError, InvalidArgument
 if TYPE_CHECKING:
     from greenlet import greenlet
 
-WORD = 2**64
+DRAW_VALUES = 2**64
 """Number of values of a draw."""
-LARGEST_SEED = WORD - 1
+LARGEST_SEED = DRAW_VALUES - 1
 """Largest seed: 8 bytes."""
 
 
@@ -44,9 +44,9 @@ class Tuning:
 
 
 TUNING = Tuning()
-KILL = "process killed"
+PROCESS_KILLED = "process killed"
 """Fault: the process ends at once. Its writes stay in the system's cache, also unflushed writes."""
-POWER = "power lost"
+POWER_LOST = "power lost"
 """Fault: all processes of the machine end, and unflushed writes may be lost or torn."""
 
 
@@ -199,7 +199,7 @@ class World:
         Args:
             purpose: Name of what the number decides; another purpose gives an independent number.
         """
-        return self.draw_word(purpose) / WORD
+        return self.draw_word(purpose) / DRAW_VALUES
 
     def draw_word(self, purpose: str) -> int:
         """Return a 64-bit pseudorandom number, decided by seed, process, event, purpose and number of earlier draws
@@ -214,8 +214,8 @@ class World:
         process.draws[purpose] = number + 1
         mixed = self.schedule.seed ^ (key << 32) ^ key
         for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # SplitMix64 (Steele, Lea, Flood 2014)
-            mixed = (mixed + 0x9E3779B97F4A7C15) % WORD
-            mixed = ((mixed ^ (mixed >> 30)) * factor) % WORD
+            mixed = (mixed + 0x9E3779B97F4A7C15) % DRAW_VALUES
+            mixed = ((mixed ^ (mixed >> 30)) * factor) % DRAW_VALUES
             mixed ^= mixed >> 27
         return mixed ^ (mixed >> 31)
 
@@ -467,10 +467,12 @@ class World:
         if (process.name, process.events) in self.schedule.cut:
             process.is_done = True
             self.trouble = self.now
-            self._lose(process, KILL, [process])
-        if fault in (KILL, POWER):
+            self._lose(process, PROCESS_KILLED, [process])
+        if fault in (PROCESS_KILLED, POWER_LOST):
             running = self._list_running(process.machine)
-            self._lose(process, fault, running if fault == POWER else [v for v in running if v.group == process.group])
+            self._lose(
+                process, fault, running if fault == POWER_LOST else [v for v in running if v.group == process.group]
+            )
         return fault
 
     def _lose(self, process: Process, fault: str, victims: Sequence[Process]) -> None:
@@ -501,7 +503,7 @@ class World:
         Args:
             machine: Name of the machine.
         """
-        self._loss, self._cause = (machine, KILL, self._list_running(machine)), self.current
+        self._loss, self._cause = (machine, PROCESS_KILLED, self._list_running(machine)), self.current
         self.sleep(0.0)
 
     def _can_strike(self, process: Process) -> bool:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .task import FederationTask
 
 # Commands that ask the sites of a task: as questions to one table, with the terms of a federation.
-ASSUMED = "Assumed: each site counts its own records correctly; a malicious site could change sums by any amount"
+ASSUMPTIONS = "Assumed: each site counts its own records correctly; a malicious site could change sums by any amount"
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ def describe_assumptions(task: FederationTask) -> tuple[str, ...]:
         task: The task of the federation.
     """
     if task.max_rows is None:
-        return (ASSUMED,)
-    return (ASSUMED, f"Stated by each site, unverified: at most {task.max_rows} records")
+        return (ASSUMPTIONS,)
+    return (ASSUMPTIONS, f"Stated by each site, unverified: at most {task.max_rows} records")
 
 
 def describe_task(task: FederationTask) -> tuple[str, ...]:
@@ -293,11 +293,11 @@ def join(site: NewSiteOptions) -> None:
 
     Example: dpcurves federation join airline-a --name "Airline A"
     """
-    from .task import PUBLIC, Member
+    from .task import PUBLIC_FILE, Member
 
     units = None if site.units is None else parse_integer("units", site.units)
     Member.create(Path(site.folder), site.name, units)
-    print_to_console(make_console(), f"written: {Path(site.folder) / PUBLIC}, which the creator of the task needs")
+    print_to_console(make_console(), f"written: {Path(site.folder) / PUBLIC_FILE}, which the creator of the task needs")
 
 
 def create_task(sites: NewTaskOptions, promise: GuaranteeOptions, price: LossOptions) -> None:
@@ -361,13 +361,13 @@ def site(source: SourceOptions, file: TaskFileOption, home: SiteOptions) -> None
     from .remote import SiteAgent
     from .secure_sum import Signer
     from .site import Site
-    from .task import KEY, read_key
+    from .task import SIGNING_KEY_FILE, read_key
     from .transport_apps import SocketTransport
 
     disable_core_dumps()
     require_lasting(home.ledger)
     task = file.read_task()
-    key = read_key(Path(home.key) / KEY)
+    key = read_key(Path(home.key) / SIGNING_KEY_FILE)
     public = key.public_key().public_bytes_raw()
     number = next((index for index, member in enumerate(task.members) if member.key == public), None)
     if number is None:
@@ -441,7 +441,7 @@ COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     }
 )
 
-PROVIDED = PackageCommands(
+PACKAGE_COMMANDS = PackageCommands(
     groups={
         "federation": Group(
             "Sites that keep their records and answer together: secure sums.",

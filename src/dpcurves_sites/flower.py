@@ -22,15 +22,15 @@ from flwr.app import ConfigRecord, Context, Message, MessageType, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
-from .transport import OVER, Forwarder, exchange_batch
+from .transport import END_OF_EXCHANGE, Forwarder, exchange_batch
 
 # Names in Flower's messages and settings: the record and the field that hold the bytes, the node's setting with the
 # socket's path, and the run's settings with the task document and the seconds after which a query is lost.
 RECORD = "dpcurves"
-OCTETS = "octets"
+BODY_FIELD = "octets"
 SOCKET = "dpcurves"
 TASK = "task"
-PATIENCE = "patience"
+TIMEOUT_FIELD = "patience"
 
 client = ClientApp()
 server = ServerApp()
@@ -66,7 +66,7 @@ def run_server(grid: Grid, context: Context) -> None:
         context: Flower's context, whose run settings have the path of the task document, and the seconds after which a
             query is taken for lost.
     """
-    patience = float(context.run_config[PATIENCE])
+    patience = float(context.run_config[TIMEOUT_FIELD])
     stopped: list[bool] = []
     forwarder = Forwarder(str(context.run_config[TASK]), lambda: bool(stopped), patience)
     answers: dict[int, bytes] = {}
@@ -86,7 +86,7 @@ def run_server(grid: Grid, context: Context) -> None:
             for node, future in list(forwarding.items()):
                 if future.done():
                     answers[node] = forwarding.pop(node).result()
-                    if answers[node] == OVER:
+                    if answers[node] == END_OF_EXCHANGE:
                         stopped.append(True)
             idle_nodes = [node for node in grid.get_node_ids() if node not in pending and node not in forwarding]
             # the query that carries an answer to a node
@@ -105,7 +105,7 @@ def _to_record(octets: bytes) -> RecordDict:
     Args:
         octets: The bytes.
     """
-    return RecordDict({RECORD: ConfigRecord({OCTETS: octets})})
+    return RecordDict({RECORD: ConfigRecord({BODY_FIELD: octets})})
 
 
 def _read_octets(message: Message) -> bytes:
@@ -114,5 +114,5 @@ def _read_octets(message: Message) -> bytes:
     Args:
         message: Message of Flower.
     """
-    octets = message.content[RECORD][OCTETS]
+    octets = message.content[RECORD][BODY_FIELD]
     return octets if isinstance(octets, bytes) else b""

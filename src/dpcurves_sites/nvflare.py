@@ -27,12 +27,12 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
-from .transport import OVER, Forwarder, exchange_batch
+from .transport import END_OF_EXCHANGE, Forwarder, exchange_batch
 
 # Names in NVFlare's messages and settings: the task, the field that holds the bytes, and the environment variable with
 # the path of the site's socket.
-CARRY = "carry"
-OCTETS = "octets"
+TASK_NAME = "carry"
+BODY_FIELD = "octets"
 SOCKET = "DPCURVES_SOCKET"
 
 
@@ -54,10 +54,10 @@ class TransportExecutor(Executor):  # type: ignore[misc]
         socket_path = os.environ.get(SOCKET, "").replace("{site}", fl_ctx.get_identity_name())
         reply = Shareable()
         try:
-            reply[OCTETS] = exchange_batch(socket_path, shareable.get(OCTETS, b""))
+            reply[BODY_FIELD] = exchange_batch(socket_path, shareable.get(BODY_FIELD, b""))
         except OSError:
             time.sleep(1)  # the site's process may be starting
-            reply[OCTETS] = b""
+            reply[BODY_FIELD] = b""
         return reply
 
 
@@ -124,7 +124,7 @@ class TransportController(Controller):  # type: ignore[misc]
                 client_task: Task of one client with its result, whose batch may be empty.
                 fl_ctx: Context of the NVFlare run, without effect.
             """
-            results.put((client_task.client.name, client_task.result.get(OCTETS, b"")))
+            results.put((client_task.client.name, client_task.result.get(BODY_FIELD, b"")))
 
         # 128: sites whose requests are forwarded to the coordinator at the same time, at most
         with ThreadPoolExecutor(128) as threads:
@@ -139,7 +139,7 @@ class TransportController(Controller):  # type: ignore[misc]
                 for name, future in list(forwarding.items()):
                     if future.done():
                         answers[name] = forwarding.pop(name).result()
-                        if answers[name] == OVER:
+                        if answers[name] == END_OF_EXCHANGE:
                             stopped.append(True)
                 now = time.monotonic()
                 for client in fl_ctx.get_engine().get_clients():
@@ -147,7 +147,7 @@ class TransportController(Controller):  # type: ignore[misc]
                     if client.name not in forwarding and silent_seconds > self._patience:
                         busy[client.name] = now
                         data = Shareable()
-                        data[OCTETS] = answers.get(client.name, b"")
-                        task = Task(CARRY, data, timeout=int(self._patience), result_received_cb=queue_result)
+                        data[BODY_FIELD] = answers.get(client.name, b"")
+                        task = Task(TASK_NAME, data, timeout=int(self._patience), result_received_cb=queue_result)
                         self.send(task, fl_ctx, targets=[client])
                 time.sleep(0.1)  # seconds between polls for results of the clients

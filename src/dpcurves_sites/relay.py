@@ -37,8 +37,8 @@ from dpcurves.arguments import ArgumentError
 from dpcurves.drafts import ScratchFolder
 from dpcurves_parties.serving.identity import Identity
 from dpcurves_parties.serving.messages import ProtocolError
-from dpcurves_parties.serving.monitoring import UNWATCHED, Monitoring
-from dpcurves_parties.serving.server import USUAL, Address, Limits, ServerSettings, make_server_context, serve
+from dpcurves_parties.serving.monitoring import NO_MONITORING, Monitoring
+from dpcurves_parties.serving.server import DEFAULT_LIMITS, Address, Limits, ServerSettings, make_server_context, serve
 from dpcurves_parties.serving.task_app import (
     Handler,
     RateLimiter,
@@ -815,8 +815,8 @@ class Coordinator:
     task: FederationTask
     identity: Identity
     timeout: float
-    limits: Limits = USUAL
-    monitoring: Monitoring = UNWATCHED
+    limits: Limits = DEFAULT_LIMITS
+    monitoring: Monitoring = NO_MONITORING
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve until stopped. Calls `ready` when the server listens.

@@ -31,7 +31,7 @@ from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.privacy import PrivacyLoss
 from dpcurves.session import ask_with_budget
-from dpcurves_parties.serving.channel import ANSWER_SECONDS, IMPOSTOR, Channel
+from dpcurves_parties.serving.channel import ANSWER_SECONDS, OTHER_CERTIFICATE_RULE, Channel
 from dpcurves_parties.serving.messages import parse_object
 from dpcurves_parties.serving.task_document import Ticket
 
@@ -181,8 +181,8 @@ FIRST_PAUSE = 0.1
 """Seconds before the first retry of a request to the coordinator. Each later pause is 1.5 times as long."""
 LONGEST_PAUSE = 2.0
 """Seconds between two retries at most."""
-LEFT_OUT = "left out because their vectors did not arrive in time: "  # begins a note of a release; sites follow
-GONE_STATUSES = frozenset({404, 409, 410})
+LEFT_OUT_RULE = "left out because their vectors did not arrive in time: "  # begins a note of a release; sites follow
+ENDED_ROUND_STATUSES = frozenset({404, 409, 410})
 """HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site."""
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 """HTTP statuses after which a request is retried."""
@@ -442,9 +442,9 @@ class _CoordinatorConnection:
             try:
                 return self._channel.post(f"{self._path}/{path}", body, self._token)
             except ProtocolError as error:
-                if error.status in GONE_STATUSES:
+                if error.status in ENDED_ROUND_STATUSES:
                     raise RoundOver(error.argument, error.rule, error.status) from None
-                is_down = error.status in RETRIED_STATUSES and not error.rule.startswith(IMPOSTOR)
+                is_down = error.status in RETRIED_STATUSES and not error.rule.startswith(OTHER_CERTIFICATE_RULE)
                 if not is_down or (self._down_timeout is not None and waited > self._down_timeout):
                     raise
             sleep(pause)
@@ -567,7 +567,7 @@ class RemoteFederation:
             }
             left_out = [member.name for number, member in enumerate(self._task.members) if number not in included]
             answers.append(release.values)
-            return replace(release, notes=(LEFT_OUT + ", ".join(left_out),)) if left_out else release
+            return replace(release, notes=(LEFT_OUT_RULE + ", ".join(left_out),)) if left_out else release
 
         budget = QuestionBudget.from_external_charge(name, loss, charged_by_round=True)
         curve = ask_with_budget(question, terms.adjacency, terms.model, budget, reply)

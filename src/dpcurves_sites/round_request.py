@@ -22,7 +22,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dpcurves.arguments import ArgumentError, ProtocolError
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.conversation import Plan, Release, Step
 from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.ledger import Allotment, QuestionBudget
@@ -62,7 +62,7 @@ class RoundRequest:
             key: The analyst's private key.
         """
         facts = {
-            "task": task.hash, "question": question_to_json(self.question), "loss": STORED.encode(self.loss),
+            "task": task.hash, "question": question_to_json(self.question), "loss": STORED_CODEC.encode(self.loss),
             "request": self.request, "answers": self.answers, "analyst": key.public_key().public_bytes_raw().hex(),
         }  # fmt: skip
         text = json.dumps(facts, sort_keys=True).encode()
@@ -92,7 +92,7 @@ class RoundRequest:
                 )
             Ed25519PublicKey.from_public_bytes(analyst).verify(signature, b"dpcurves federation: asks\n" + text)
             answers = tuple(tuple(map(int, values)) for values in facts["answers"])
-            loss = STORED.decode(PrivacyLoss, facts["loss"]).as_single_release()
+            loss = STORED_CODEC.decode(PrivacyLoss, facts["loss"]).as_single_release()
             return cls(question_from_json(facts["question"]), loss, str(facts["request"]), answers)
         except InvalidSignature:
             raise ProtocolError(

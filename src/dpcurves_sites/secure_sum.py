@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument, ProtocolError
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 
 Vector = NDArray[np.uint64]
 """Integers modulo 2**64."""
@@ -305,10 +305,10 @@ def _digest_messages(messages: Mapping[int, SignedMessage]) -> bytes:
 # Secret sharing of 32 bytes (Shamir 1979), in the field of the first prime above 2**256.
 
 
-PRIME = 2**256 + 297
+SECRET_MODULUS = 2**256 + 297
 """The smallest prime above 2**256."""
 SHARE_SIZE = 33
-"""Bytes of a share: an integer below `PRIME`."""
+"""Bytes of a share: an integer below `SECRET_MODULUS`."""
 
 
 class RandomSource(Protocol):
@@ -332,17 +332,20 @@ def share_secret(secret: bytes, holders: Sequence[int], threshold: int, randomne
     """Return a Shamir share per holder: `threshold` of them determine the secret, fewer are independent of it.
 
     Args:
-        secret: The secret, below `PRIME` as a little-endian integer.
+        secret: The secret, below `SECRET_MODULUS` as a little-endian integer.
         holders: Numbers of the holders.
         threshold: How many shares determine the secret.
         randomness: Source of the coefficients.
     """
-    coefficients = [int.from_bytes(secret, "little"), *(randomness.sample_below(PRIME) for _ in range(threshold - 1))]
+    coefficients = [
+        int.from_bytes(secret, "little"),
+        *(randomness.sample_below(SECRET_MODULUS) for _ in range(threshold - 1)),
+    ]
     shares = {}
     for holder in holders:
         value = 0
         for coefficient in reversed(coefficients):
-            value = (value * (holder + 1) + coefficient) % PRIME
+            value = (value * (holder + 1) + coefficient) % SECRET_MODULUS
         shares[holder] = value.to_bytes(SHARE_SIZE, "little")
     return shares
 
@@ -367,9 +370,11 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
         numerator, denominator = 1, 1
         for member in used:
             if member != holder:
-                numerator = numerator * (member + 1) % PRIME
-                denominator = denominator * (member - holder) % PRIME
-        secret = (secret + int.from_bytes(share, "little") * numerator * pow(denominator, -1, PRIME)) % PRIME
+                numerator = numerator * (member + 1) % SECRET_MODULUS
+                denominator = denominator * (member - holder) % SECRET_MODULUS
+        secret = (
+            secret + int.from_bytes(share, "little") * numerator * pow(denominator, -1, SECRET_MODULUS)
+        ) % SECRET_MODULUS
     if secret >= 2**256:
         raise ProtocolError("opened shares", "determine no secret of 32 bytes, so a site sent a wrong share; ask again")
     return secret.to_bytes(32, "little")
@@ -378,10 +383,10 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
 # Masks: AES-256 in counter mode.
 
 
-WORDS_AT_ONCE = 2**15
+WORDS_PER_CHUNK = 2**15
 """64-bit words of a mask that are derived at once, which bounds the memory of masking."""
-_ZEROS = bytes(8 * WORDS_AT_ONCE)
-"""Zero bytes of `WORDS_AT_ONCE` words, whose encryption is the mask's key stream."""
+_ZEROS = bytes(8 * WORDS_PER_CHUNK)
+"""Zero bytes of `WORDS_PER_CHUNK` words, whose encryption is the mask's key stream."""
 
 
 def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -> bytes:
@@ -424,8 +429,8 @@ def _add_masks(vector: Vector, keys: Iterable[tuple[bytes, int]]) -> None:
     for key, sign in keys:
         stream = Cipher(AES(key), CTR(bytes(16))).encryptor()
         operation = np.add if sign > 0 else np.subtract
-        for start in range(0, vector.size, WORDS_AT_ONCE):
-            block = vector[start : start + WORDS_AT_ONCE]
+        for start in range(0, vector.size, WORDS_PER_CHUNK):
+            block = vector[start : start + WORDS_PER_CHUNK]
             operation(block, np.frombuffer(stream.update(_ZEROS[: 8 * block.size]), dtype="<u8"), out=block)
 
 
@@ -473,7 +478,7 @@ class PublicKeys(NamedTuple):
         return cls(body[:32], body[32:64], body[64:])
 
 
-STORED.readers[PublicKeys] = lambda parts: PublicKeys(*map(bytes.fromhex, parts))
+STORED_CODEC.readers[PublicKeys] = lambda parts: PublicKeys(*map(bytes.fromhex, parts))
 
 
 def _commit_to_seed(sum_round: SumRound, site: int, seed: bytes) -> bytes:
@@ -515,7 +520,7 @@ class SiteState:
 
     def to_bytes(self) -> bytes:
         """SECRET: return the site's state in a round as JSON, for the caller to store until the next stage."""
-        return json.dumps(STORED.encode(self)).encode()
+        return json.dumps(STORED_CODEC.encode(self)).encode()
 
     @classmethod
     def from_bytes(cls, octets: bytes) -> SiteState:
@@ -527,7 +532,7 @@ class SiteState:
         Raises:
             ValueError: the text is not valid JSON, or its fields are invalid.
         """
-        return STORED.decode_fields(cls, json.loads(octets))
+        return STORED_CODEC.decode_fields(cls, json.loads(octets))
 
 
 Step = tuple[bytes, bytes]

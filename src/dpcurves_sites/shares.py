@@ -41,7 +41,7 @@ from dpcurves.noise.randomness import Randomness
 # The difference of two Polya variables of a rational shape, sampled exactly.
 
 
-INTEGERS_AT_ONCE = 2**14
+INTEGERS_PER_CHUNK = 2**14
 """Number of integers that are drawn at once, which bounds the memory of large requests."""
 
 
@@ -84,8 +84,8 @@ def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, random
         require_positive_fraction("scale", scale, 2**50), require_positive_fraction("shape", shape, 1)
     )
     noise = np.zeros(require_draw_count(size), dtype=np.int64)
-    for start in range(0, noise.size, INTEGERS_AT_ONCE):
-        _add_points(noise[start : start + INTEGERS_AT_ONCE], distribution, randomness)
+    for start in range(0, noise.size, INTEGERS_PER_CHUNK):
+        _add_points(noise[start : start + INTEGERS_PER_CHUNK], distribution, randomness)
     return noise
 
 

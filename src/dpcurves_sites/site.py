@@ -67,13 +67,13 @@ from .trust import SecureSum, derive_round
 # SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent. `header` is the
 # round's plan and roster, and `messages_digest` the hash of the messages of the previous stage.
 METADATA = MetaData()
-STEPS = Table(
+SUM_STEP_TABLE = Table(
     "dpcurves_sum_steps", METADATA, *text_key_columns("task", "round"),
     Column("stage", Integer, primary_key=True, autoincrement=False), *text_columns("header", "messages_digest"),
     *bytes_columns("state", "message"),
 )  # fmt: skip
-VECTORS = Table("dpcurves_sum_vectors", METADATA, *text_key_columns("task", "round"), *bytes_columns("vector"))
-LISTS = Table("dpcurves_sum_lists", METADATA, *text_key_columns("task", "payment"), *text_columns("sites"))
+SUM_VECTOR_TABLE = Table("dpcurves_sum_vectors", METADATA, *text_key_columns("task", "round"), *bytes_columns("vector"))
+SUM_LIST_TABLE = Table("dpcurves_sum_lists", METADATA, *text_key_columns("task", "payment"), *text_columns("sites"))
 
 
 class RoundStore:
@@ -148,8 +148,10 @@ class RoundStore:
             Args:
                 connection: Connection in the write transaction.
             """
-            connection.execute(insert(LISTS).values(**probe))
-            connection.execute(delete(LISTS).where(LISTS.c.task == probe["task"], LISTS.c.payment == ""))
+            connection.execute(insert(SUM_LIST_TABLE).values(**probe))
+            connection.execute(
+                delete(SUM_LIST_TABLE).where(SUM_LIST_TABLE.c.task == probe["task"], SUM_LIST_TABLE.c.payment == "")
+            )
 
         try:
             self._database.run_write(write_nothing)
@@ -173,7 +175,7 @@ class RoundStore:
             sum_round: The round.
             vector: Function that computes the summand; it is called only if none is stored.
         """
-        stored = select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
+        stored = select(SUM_VECTOR_TABLE.c.vector).where(*_round_conditions(SUM_VECTOR_TABLE, sum_round))
         if self._database.run_read(lambda connection: connection.execute(stored).first()) is None:
             octets = vector().astype("<u8").tobytes()
 
@@ -184,7 +186,7 @@ class RoundStore:
                     connection: Connection in the write transaction.
                 """
                 if connection.execute(stored).first() is None:  # another process may have been first
-                    connection.execute(insert(VECTORS).values(**_round_columns(sum_round), vector=octets))
+                    connection.execute(insert(SUM_VECTOR_TABLE).values(**_round_columns(sum_round), vector=octets))
 
             self._database.run_write(insert_vector)
 
@@ -224,7 +226,7 @@ class RoundStore:
             "header": sum_round.header.hex(),
             "messages_digest": messages_digest,
         }
-        connection.execute(insert(STEPS).values(**row, state=new_state, message=message))
+        connection.execute(insert(SUM_STEP_TABLE).values(**row, state=new_state, message=message))
         return message
 
     def _take_step(
@@ -251,7 +253,7 @@ class RoundStore:
             return share_keys(sum_round, self._signer, state, previous_messages, self._randomness)
         if stage == MASKED:
             stored = connection.execute(
-                select(VECTORS.c.vector).where(*_round_conditions(VECTORS, sum_round))
+                select(SUM_VECTOR_TABLE.c.vector).where(*_round_conditions(SUM_VECTOR_TABLE, sum_round))
             ).scalar_one()
             return mask_vector(sum_round, self._signer, state, previous_messages, np.frombuffer(stored, dtype="<u8"))
         return (sign_list if stage == SIGNED else unmask)(sum_round, self._signer, state, previous_messages)
@@ -273,10 +275,10 @@ def _require_same_sites(connection: Connection, sum_round: SumRound, payment: st
     """
     task = sum_round.roster.task.hex()
     sites_json = json.dumps(list(sites))
-    query = select(LISTS.c.sites).where(LISTS.c.task == task, LISTS.c.payment == payment)
+    query = select(SUM_LIST_TABLE.c.sites).where(SUM_LIST_TABLE.c.task == task, SUM_LIST_TABLE.c.payment == payment)
     earlier = connection.execute(query).scalar()
     if earlier is None:
-        connection.execute(insert(LISTS).values(task=task, payment=payment, sites=sites_json))
+        connection.execute(insert(SUM_LIST_TABLE).values(task=task, payment=payment, sites=sites_json))
     elif earlier != sites_json:
         raise ProtocolError(
             STAGES[SIGNED], "must list the sites of earlier sums under this payment; ask again under a new request id"
@@ -361,7 +363,9 @@ def _load_steps(connection: Connection, sum_round: SumRound) -> dict[int, tuple[
         For each stage: header of the round, digest of the messages that it answers, the site's state after it, and its
         message. Empty before the first answer.
     """
-    rows = connection.execute(select(STEPS).where(*_round_conditions(STEPS, sum_round)).order_by(STEPS.c.stage))
+    rows = connection.execute(
+        select(SUM_STEP_TABLE).where(*_round_conditions(SUM_STEP_TABLE, sum_round)).order_by(SUM_STEP_TABLE.c.stage)
+    )
     return {row.stage: (row.header, row.messages_digest, row.state, row.message) for row in rows}
 
 

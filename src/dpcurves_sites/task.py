@@ -26,7 +26,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from dpcurves.arguments import InvalidArgument, ProtocolError
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves_parties.serving.identity import Server, write_public, write_secret
 from dpcurves_parties.serving.task_document import Role, TaskDocument
@@ -35,9 +35,9 @@ from .columns import ColumnKind, Schema
 from .site import FederationTerms
 from .trust import SecureSum
 
-KEY = "site.key"
+SIGNING_KEY_FILE = "site.key"
 """File of a site's signing key (SECRET)."""
-PUBLIC = "site.json"
+PUBLIC_FILE = "site.json"
 """File of a site's public facts."""
 
 
@@ -75,8 +75,8 @@ class Member:
                 "folder", f"{str(folder)!r} cannot be made ({error.strerror}); name another folder"
             ) from None
         member = cls(name, key.public_key().public_bytes_raw(), units)
-        write_secret(folder / KEY, key.private_bytes_raw().hex() + "\n")
-        write_public(folder / PUBLIC, json.dumps(STORED.encode(member)) + "\n")
+        write_secret(folder / SIGNING_KEY_FILE, key.private_bytes_raw().hex() + "\n")
+        write_public(folder / PUBLIC_FILE, json.dumps(STORED_CODEC.encode(member)) + "\n")
         return member
 
     @classmethod
@@ -90,7 +90,7 @@ class Member:
             ValueError: The file cannot be read, or does not describe a site.
         """
         try:
-            return STORED.decode_fields(cls, json.loads(file.read_text(encoding="utf-8")))
+            return STORED_CODEC.decode_fields(cls, json.loads(file.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError):
             raise ProtocolError(
                 "sites",
@@ -179,8 +179,8 @@ class FederationTask(TaskDocument):
         """Return the task as the fields of its JSON document, which `from_fields` parses."""
         model = self.model
         return {
-            **STORED.encode_fields(self), "max_rows": self.max_rows, "collusion_threshold": model.collusion_threshold,
-            "max_dropouts": model.max_dropouts,
+            **STORED_CODEC.encode_fields(self), "max_rows": self.max_rows,
+            "collusion_threshold": model.collusion_threshold, "max_dropouts": model.max_dropouts,
             "sites_per_unit": model.sites_per_unit, "unit": self.unit.column, "rows_per_unit": self.unit.records,
             "columns": [[name, kind.value] for name, kind in self.columns.items()],
         }  # fmt: skip
@@ -203,7 +203,7 @@ class FederationTask(TaskDocument):
         )
         unit = Unit(stored["unit"], stored["rows_per_unit"]) if stored["unit"] else EACH_RECORD
         columns = {name: ColumnKind(kind) for name, kind in stored["columns"]}
-        return STORED.decode_fields(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
+        return STORED_CODEC.decode_fields(cls, stored, model=model, unit=unit, tokens=tokens, columns=columns)
 
     def sign_consent(self, key: Ed25519PrivateKey) -> bytes:
         """Sign the task's hash, by which a site takes part.

@@ -34,7 +34,7 @@ SITE_SECONDS = 600.0
 """Seconds to wait for a site's batch: the site may have to count its records first."""
 COORDINATOR_SECONDS = 60.0
 """Seconds to wait for the coordinator's answer to a request."""
-OVER = b"over"
+END_OF_EXCHANGE = b"over"
 """The answer that ends the exchange: the coordinator is down, or the run was stopped."""
 
 
@@ -163,8 +163,8 @@ class Forwarder:
 
         Returns:
             The batch number, the status, the number of unsent requests, and the body, joined by `pack_parts`. An empty
-            body means no news; the site then repeats the request. `OVER` if the coordinator was down too long or
-            `is_over` is true.
+            body means no news; the site then repeats the request. `END_OF_EXCHANGE` if the coordinator was down too
+            long or `is_over` is true.
         """
         number, token, *requests = unpack_parts(batch)
         unsent = len(requests) // 2
@@ -174,7 +174,11 @@ class Forwarder:
             path, content = requests[-2 * unsent], requests[1 - 2 * unsent]
             unsent -= 1
             status, body = self._post_request(path.decode(), content, token.decode(), wait=not unsent)
-        return OVER if status == 0 else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
+        return (
+            END_OF_EXCHANGE
+            if status == 0
+            else pack_parts([number, *(str(value).encode() for value in (status, unsent)), body])
+        )
 
     def _post_request(self, path: str, content: bytes, token: str, *, wait: bool) -> tuple[int, bytes]:
         """Send one request to the coordinator, again and again until an answer comes, and return the answer.

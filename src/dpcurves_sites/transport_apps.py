@@ -32,13 +32,13 @@ from dpcurves.cli.options import option, parse_choice
 from dpcurves.cli.terminal import make_console, print_to_console
 from dpcurves_parties.serving.messages import parse_refusal
 
-from .transport import OVER, SITE_SECONDS, pack_parts, receive_part, unpack_parts
+from .transport import END_OF_EXCHANGE, SITE_SECONDS, pack_parts, receive_part, unpack_parts
 
-UNANSWERED = re.compile(r"/rounds/[0-9a-f]+/([0-9]+|refused)$")
+EMPTY_ANSWER_PATHS = re.compile(r"/rounds/[0-9a-f]+/([0-9]+|refused)$")
 """Paths of requests whose answer is empty on success; such a request can wait for the next batch."""
-SILENT = "coordinator: refused without a reason"
+REFUSED_WITHOUT_REASON = "coordinator: refused without a reason"
 """Error message for a refusal of the coordinator that has no text."""
-NEXT = "/waiting"
+WAITING_PATH = "/waiting"
 """Path of the request for the next round."""
 
 
@@ -103,7 +103,8 @@ class SocketTransport:
     def post(self, path: str, body: bytes, token: str = "") -> bytes:
         """Send a request and wait for its answer, without a time limit.
 
-        A request whose answer is empty on success (`UNANSWERED`) returns at once, and is sent with the next request.
+        A request whose answer is empty on success (`EMPTY_ANSWER_PATHS`) returns at once, and is sent with the next
+        request.
 
         Args:
             path: Path below the coordinator's address.
@@ -117,7 +118,7 @@ class SocketTransport:
             ProtocolError: The request, or an earlier message of its batch, was refused.
         """
         self._waiting += [path.encode(), body]
-        if UNANSWERED.search(path):
+        if EMPTY_ANSWER_PATHS.search(path):
             return b""
 
         # One request is under way at a time: its number distinguishes its answer from a late answer.
@@ -132,10 +133,10 @@ class SocketTransport:
             _, status, unsent_count, body_received = unpack_parts(self._answer)
             self._batch = b""
 
-        if unsent_count != b"0" and path.endswith(NEXT):
+        if unsent_count != b"0" and path.endswith(WAITING_PATH):
             return b""  # a late message of a round that is over
         if status != b"200":
-            raise ProtocolError.from_error_line(parse_refusal(body_received, SILENT), int(status))
+            raise ProtocolError.from_error_line(parse_refusal(body_received, REFUSED_WITHOUT_REASON), int(status))
         return body_received
 
     def close(self) -> None:
@@ -149,7 +150,8 @@ class SocketTransport:
         `post`.
 
         Args:
-            answer: Answer to the current batch. Empty bytes, `OVER`, and answers to other batches are ignored.
+            answer: Answer to the current batch. Empty bytes, `END_OF_EXCHANGE`, and answers to other batches are
+            ignored.
 
         Returns:
             The batch that waits for an answer; empty if no batch arrives before the timeout.
@@ -159,7 +161,7 @@ class SocketTransport:
         """
         with self._changed:
             if (
-                answer not in (b"", OVER)
+                answer not in (b"", END_OF_EXCHANGE)
                 and self._batch
                 and not self._answer
                 and _parse_batch_number(answer) == self._number
@@ -207,7 +209,7 @@ def _parse_batch_number(answer: bytes) -> int:
 
 
 # Files of the apps. Words in capitals (TASK, ADDRESS, FLOWER) are replaced by the options of the command.
-HERE = Path(__file__).parent
+MODULE_FOLDER = Path(__file__).parent
 FLOWER = "1.42.0"
 """Tested version of Flower."""
 PROJECT = """[build-system]
@@ -263,7 +265,7 @@ insecure = true
 LICENSE = "dpcurves is under the Apache License, version 2.0: https://www.apache.org/licenses/LICENSE-2.0\n"
 
 
-META = """{"name": "dpcurves-carrier", "resource_spec": {}, "deploy_map": {"app": ["@ALL"]}, "min_clients": 1}
+NVFLARE_META = """{"name": "dpcurves-carrier", "resource_spec": {}, "deploy_map": {"app": ["@ALL"]}, "min_clients": 1}
 """
 CONTROLLER = """{
   "format_version": 2,
@@ -344,7 +346,7 @@ def write_nvflare_job(options: TransportOptions, folder: Path) -> str:
     """
     task = json.dumps(str(Path(options.task).resolve()))
     texts = {
-        "meta.json": META, "app/config/config_fed_server.json": CONTROLLER.replace("TASK", task),
+        "meta.json": NVFLARE_META, "app/config/config_fed_server.json": CONTROLLER.replace("TASK", task),
         "app/config/config_fed_client.json": EXECUTOR,
     }  # fmt: skip
     write_files(folder, texts)
@@ -361,7 +363,7 @@ def read_sources(package: str, app: str) -> Mapping[str, str]:
     Returns:
         Source texts by path below the app's folder.
     """
-    files = {name: (HERE / name).read_text(encoding="utf-8") for name in ("__init__.py", "transport.py", app)}
+    files = {name: (MODULE_FOLDER / name).read_text(encoding="utf-8") for name in ("__init__.py", "transport.py", app)}
     return MappingProxyType({f"{package}/{name}": text for name, text in files.items()})
 
 

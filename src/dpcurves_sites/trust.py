@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from dpcurves.arguments import InvalidArgument, convert_to_integers
 from dpcurves.arrays import IntArray
 from dpcurves.conversation import (
-    ALL,
+    WHOLE_BUDGET,
     AutomaticRangeWorkload,
     CellWorkload,
     CoverageWorkload,
@@ -47,7 +47,7 @@ from dpcurves.conversation import (
 from dpcurves.distributions import CountDistribution, Family, Noise, NoisySums, OutputDistribution, Tier
 from dpcurves.distributions.output_distribution import round_error
 from dpcurves.ledger import Allotment
-from dpcurves.mechanisms.auto import LINEAR
+from dpcurves.mechanisms.auto import LINEAR_CHOICE
 from dpcurves.mechanisms.base import LazyMechanism
 from dpcurves.mechanisms.lazy_tree import LazyTree
 from dpcurves.mechanisms.linear import compute_exact_sums
@@ -56,7 +56,7 @@ from dpcurves.privacy import EACH_RECORD, Adjacency, Neighbours, PrivacyLoss, Un
 from dpcurves.queries import CountQuery, PartitionQuery, PrefixQuery, Query, RegionQuery, SumQuery
 from dpcurves.queries.query import MOST_COUNTED
 from dpcurves.records import Records, tabulate
-from dpcurves.strategies import ADAPTIVELY, AT_ONCE, choose_strategy
+from dpcurves.strategies import ADAPTIVE_STRATEGIES, ONE_ROUND_STRATEGIES, choose_strategy
 from dpcurves.strategies.choice import count_intervals
 from dpcurves.strategies.ranks import (
     SUMS_FRACTION,
@@ -71,7 +71,7 @@ from dpcurves.trust.base import Answer, require_charged
 from . import shares
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Roster, RoundMessages, SumRound, cut_receipt, sum_vectors
 
-RING = 2**64
+SUM_MODULUS = 2**64
 """Modulus of the sums, which are 64-bit words."""
 LARGEST_SUM = 2**62
 """Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
@@ -265,7 +265,7 @@ class SecureSum:
         if isinstance(workload, ScoreGroupWorkload):
             return groups_from_pilot_query(workload, setting)  # type: ignore[return-value]
         adaptive = isinstance(workload, AutomaticRangeWorkload | CellWorkload | PrefixWorkload | TableWorkload)
-        return choose_strategy(ADAPTIVELY if adaptive else AT_ONCE, workload, setting)
+        return choose_strategy(ADAPTIVE_STRATEGIES if adaptive else ONE_ROUND_STRATEGIES, workload, setting)
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Return the plan of a query over all sites, whose sums and shares of the noise are added by secure
@@ -286,7 +286,7 @@ class SecureSum:
                 raise UnsupportedQuery(
                     "grid", f"must have at most {MOST_COUNTED} cells, so that sums are exact; take a coarser grid"
                 )
-            plan = LINEAR.plan(query, loss, adjacency)
+            plan = LINEAR_CHOICE.plan(query, loss, adjacency)
         elif query.is_weighted:
             raise UnsupportedQuery("weight", "must be left out, because secure sums do not support survey weights")
         else:
@@ -367,7 +367,7 @@ class SecureSum:
 
             tree: LazyMechanism = LazyTree(self.sample_noise_share)
             noisy = tree.answer(count_prefixes, plan, memory, randomness)
-            return np.array([number % RING for number in noisy], dtype=np.uint64)
+            return np.array([number % SUM_MODULUS for number in noisy], dtype=np.uint64)
         distribution = plan.distribution.require_type(NoisySums)  # type: ignore[type-abstract]
         exact = compute_exact_sums(query.reorder_table(tabulate(records, query)), distribution)
         summands = [
@@ -520,7 +520,9 @@ def groups_from_pilot_query(workload: ScoreGroupWorkload, setting: Setting) -> S
         groups = max(1, min(groups, int(records / workload.min_records)))
     # 0.02: fraction of the records assumed uniform, so that no group has zero width where noise hides its records
     cells = score.grid.merge_cells(cut_at_quantiles(shares, edges, groups, 0.02))
-    remaining_fractions = GroupBudgetFractions(Fraction(0), ALL - PILOT_FRACTION - SUMS_FRACTION, SUMS_FRACTION)
+    remaining_fractions = GroupBudgetFractions(
+        Fraction(0), WHOLE_BUDGET - PILOT_FRACTION - SUMS_FRACTION, SUMS_FRACTION
+    )
     return (yield from measure_groups(replace(workload, budget_fractions=remaining_fractions), cells, [pilot]))
 
 

@@ -269,7 +269,7 @@ def _read_hierarchy(file: str) -> Forest:
     raise Misuse("hierarchy", f"{file!r} cannot be read ({trouble}); give a JSON file of nested states")
 
 
-YEAR = 31_557_600 * 10**6
+YEAR_MICROSECONDS = 31_557_600 * 10**6
 """Microseconds of a year of 365.25 days."""
 
 
@@ -320,7 +320,7 @@ class DriftOptions:
 
         width = parse_integer("window", (options.window or ["1"])[0])
         yearly_alarms = parse_probability("false_alarm_rate", self.false_alarm_rate)
-        windows = -(-YEAR // (parse_span("every", every) * width))
+        windows = -(-YEAR_MICROSECONDS // (parse_span("every", every) * width))
         try:
             alarm_level_and_draws(options.parse_watched(), windows, yearly_alarms)
         except InvalidArgument:
@@ -361,8 +361,8 @@ class DriftOptions:
                 yield replace(step, drift=watch.compare_window(reading, step.uncounted).to_dicts())
 
 
-ENDS = ("low", "high")
-HIDDEN_ENDS = (*ENDS, "unbiased")
+INTERVAL_SUFFIXES = ("low", "high")
+HIDDEN_SUFFIXES = (*INTERVAL_SUFFIXES, "unbiased")
 """Suffixes of fields that the live table shows within the cell of their number, or not at all."""
 Group = TypeVar("Group", TupleOptions, CountOptions, StepOptions)
 
@@ -592,7 +592,7 @@ def _render_step(reading: StepReading, error: float, note: str) -> Any:
     lines = [line for line in reading.to_dicts() if not {"drift", "uncounted"} & line.keys()]
     interval_label = {name: lines[0][name] for name in ("level", "covers") if name in lines[0]}
     hidden = ("stream", "step", "start", "where", *interval_label)
-    bounds = {end if name in ("count", "total") else f"{name}:{end}" for name in lines[0] for end in HIDDEN_ENDS}
+    bounds = {end if name in ("count", "total") else f"{name}:{end}" for name in lines[0] for end in HIDDEN_SUFFIXES}
     names = [name for name in lines[0] if name not in hidden and name not in bounds]
     table = Table()
     for title in format_distinct_labels(names):
@@ -627,7 +627,7 @@ def _format_cell(line: dict[str, Any], name: str) -> str:
         line: Fields of the line by name.
         name: Name of the field.
     """
-    low, high = (f"{name}:{end}" if ":" in name else end for end in ENDS)
+    low, high = (f"{name}:{end}" if ":" in name else end for end in INTERVAL_SUFFIXES)
     is_number = name in ("count", "total") or f"{name}:low" in line
     return f"{line[name]:g} [{line[low]:g}, {line[high]:g}]" if is_number and low in line else str(line[name])
 
@@ -651,7 +651,7 @@ def _fill_example_options(
     Raises:
         Misuse: an option was typed that the example sets to another value.
     """
-    from .feed.files import END, EVERY, START, STATES
+    from .feed.files import EXAMPLE_END, EXAMPLE_START, EXAMPLE_STATES, EXAMPLE_STEP
 
     if tuples.events is not None:
         raise Misuse("events", "--example has synthetic tuples; leave the file out")
@@ -659,8 +659,8 @@ def _fill_example_options(
     tuples = _fill_options(tuples, TupleOptions(), time="ts", user="mac")
     tuples = replace(tuples, tuples_per_user=tuples.tuples_per_user or "1")
     asked = _fill_options(asked, CountOptions(), state="ap")
-    asked = replace(asked, states=asked.states or (None if asked.hierarchy else ",".join(STATES)))
-    steps = _fill_options(steps, StepOptions(), start=START, end=END, every=EVERY)
+    asked = replace(asked, states=asked.states or (None if asked.hierarchy else ",".join(EXAMPLE_STATES)))
+    steps = _fill_options(steps, StepOptions(), start=EXAMPLE_START, end=EXAMPLE_END, every=EXAMPLE_STEP)
     price = price if price.epsilon or price.rho else replace(price, epsilon="0.5")
     return tuples, asked, steps, price, replace(shown, store=shown.store or "sqlite://")
 
@@ -682,4 +682,4 @@ def _fill_options(options: Group, defaults: Group, **needed: Any) -> Group:
     return replace(options, **needed)
 
 
-PROVIDED = PackageCommands(commands={"stream": stream}, plans={"stream": plan})
+PACKAGE_COMMANDS = PackageCommands(commands={"stream": stream}, plans={"stream": plan})

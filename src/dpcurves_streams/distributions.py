@@ -29,7 +29,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.codec import STORED, parse_exact_number
+from dpcurves.codec import STORED_CODEC, parse_exact_number
 from dpcurves.distributions.interval_sums import IntervalSums
 from dpcurves.distributions.output_distribution import (
     LEAST_VARIANCE,
@@ -562,7 +562,7 @@ class BufferedPrefixes(PrefixDistribution):
         runs = [[run.steps, run.weight, *([list(run.inputs)] if run.inputs else [])] for run in self.runs]
         return {
             "keys": self.keys, "time_steps": self.time_steps, "runs": runs, self.KEY: buffers,
-            "noise": STORED.encode(self.noise)
+            "noise": STORED_CODEC.encode(self.noise)
         }  # fmt: skip
 
     @classmethod
@@ -597,7 +597,7 @@ class BufferedPrefixes(PrefixDistribution):
             raise InvalidArgument(
                 "evidence.runs", "must have one input for each buffer; use the text that to_json wrote"
             )
-        return cls(int(stored["keys"]), time_steps, runs, decays, weights, STORED.decode(Noise, stored["noise"]))
+        return cls(int(stored["keys"]), time_steps, runs, decays, weights, STORED_CODEC.decode(Noise, stored["noise"]))
 
 
 @lru_cache(maxsize=64)  # a pure function of public facts
@@ -1021,10 +1021,10 @@ class Epoch(NamedTuple):
         return self.blocks * self.tree.widths[0]
 
 
-STORED.add(
+STORED_CODEC.add(
     Epoch,
-    lambda epoch: {"blocks": epoch.blocks, **STORED.encode_fields(epoch.tree)},
-    lambda stored: Epoch(int(stored["blocks"]), STORED.decode_fields(PrefixTree, stored)),
+    lambda epoch: {"blocks": epoch.blocks, **STORED_CODEC.encode_fields(epoch.tree)},
+    lambda stored: Epoch(int(stored["blocks"]), STORED_CODEC.decode_fields(PrefixTree, stored)),
 )
 
 

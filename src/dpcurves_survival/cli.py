@@ -167,7 +167,7 @@ def describe_log_rank_test(
     return "".join(f"{line}\n" for line in (words, *test.notes))
 
 
-READ = "survival", "hazard", "numbers", "figure"
+SHOWN_RESULTS = "survival", "hazard", "numbers", "figure"
 """Results of released survival curves that ``--show`` offers."""
 
 
@@ -217,7 +217,9 @@ class SurvivalReadingOptions(TimeReadingOptions):
     """Options for results from survival curves at no further cost: statistics at times, hazards, a figure."""
 
     show: str = options.option(
-        "|".join(READ), "Result that is printed and plotted. All results are paid for together.", READ[0]
+        "|".join(SHOWN_RESULTS),
+        "Result that is printed and plotted. All results are paid for together.",
+        SHOWN_RESULTS[0],
     )
     times: str | None = options.optional("T,T,...", "With --show numbers: times at which survival is printed.")
     since: str | None = options.optional("T", "With --times: of those without an event up to this time.")
@@ -239,7 +241,7 @@ class SurvivalReadingOptions(TimeReadingOptions):
         Raises:
             Misuse: a word of --show or --theme is unknown, or the weights are not two numbers of at least 0.
         """
-        show = options.parse_choice("show", self.show, {word: word for word in READ})
+        show = options.parse_choice("show", self.show, {word: word for word in SHOWN_RESULTS})
         rho, gamma = (*options.parse_numbers("weights", self.weights), None)[:2]
         if rho is None or gamma is None or min(rho, gamma) < 0:
             raise Misuse("weights", "two numbers of at least 0 are needed, as in 1,0 (rho,gamma)")

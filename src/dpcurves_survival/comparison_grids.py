@@ -32,7 +32,7 @@ from dpcurves.arrays import FloatArray, IntArray
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.distributions import NoisySums
 from dpcurves.forecasts.compared_groups import count_compared_records, recommend_cells
-from dpcurves.forecasts.reference_distributions import PLACES, Bits, Generator, Places, interpolate_grid
+from dpcurves.forecasts.reference_distributions import VALUE_SAMPLERS, Bits, Generator, Places, interpolate_grid
 from dpcurves.forecasts.rehearsals import LEVEL
 from dpcurves.inference import public_generator
 from dpcurves.inference.simulation import simulate_cell_noise
@@ -128,7 +128,7 @@ def forecast_comparison(
         if number < 2:
             raise InvalidArgument(name, f"must be at least 2, as in 8, got {number}")
     random = public_generator(generator)
-    time, event = censor_times(PLACES["a hill"])(random, tuning.simulated_records)
+    time, event = censor_times(VALUE_SAMPLERS["a hill"])(random, tuning.simulated_records)
     end = question.grid.upper if until is None else require_number("until", until)
     forecasts = []
     for number in tried:

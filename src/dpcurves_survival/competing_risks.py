@@ -20,7 +20,7 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import InvalidArgument, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
 from dpcurves.curves.outside import note_thresholds_for_times
 from dpcurves.curves.question import (
@@ -55,7 +55,7 @@ from .inference import (
 from .kaplan_meier import PLOT_LEVEL, require_event_column, require_times
 from .pictures import AtRiskRow, draw_steps
 from .survival_readings import (
-    CAME,
+    EVENT_SHARE,
     MORE,
     TIME,
     Estimate,
@@ -65,7 +65,7 @@ from .survival_readings import (
     find_nearest_edge,
 )
 
-ANY = "all causes together"
+ALL_CAUSES = "all causes together"
 
 
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
@@ -215,7 +215,7 @@ class CompetingRisks(IntervalResult):
             population: If True, the bands are for the population.
         """
         level = require_probability("level", level)
-        draws = READ.sample_group(self, 0, population=population)
+        draws = RISK_TABLE_READER.sample_group(self, 0, population=population)
         bounds_of_table = self._risk_table.bound_curves(draws.known_cells, self._cell_bounds)
         ends = []
         for both_orders in (bounds_of_table, draws[2:]):
@@ -281,7 +281,9 @@ class CompetingRisks(IntervalResult):
         """
         row, (edge, at) = self._cause_index(cause), find_nearest_edge(self, "time", time)
         words = f"share with event {cause} at {describe_point(at, time)}"
-        return estimate_statistic(words, (self,), lambda one: one.incidence[..., row, edge], CAME, READ)
+        return estimate_statistic(
+            words, (self,), lambda one: one.incidence[..., row, edge], EVENT_SHARE, RISK_TABLE_READER
+        )
 
     def time_lost(self, cause: Category, until: float) -> Estimate:
         """Return the mean time without an event that this cause takes away up to `until` (Andersen 2013); see
@@ -303,7 +305,7 @@ class CompetingRisks(IntervalResult):
             (self,),
             _time_lost_statistic(row, edge, time),
             TIME,
-            READ,
+            RISK_TABLE_READER,
             maximum=time,
         )
         return middle
@@ -323,7 +325,7 @@ class CompetingRisks(IntervalResult):
         words = f"difference of shares with event {cause} at {describe_point(at, time)}"
         return estimate_statistic(
             words, (self, other), lambda one: one.incidence[..., row, edge],
-            MORE, READ,
+            MORE, RISK_TABLE_READER,
         )  # fmt: skip
 
     def hazard_ratio(self, other: CompetingRisks, cause: Category) -> Estimate:
@@ -337,7 +339,7 @@ class CompetingRisks(IntervalResult):
             ValueError: the cause does not exist, or grids or causes differ.
         """
         row = self._require_same_causes(other, cause)
-        return estimate_hazard_ratio(f"hazard ratio of {cause}", (self, other), READ, row)
+        return estimate_hazard_ratio(f"hazard ratio of {cause}", (self, other), RISK_TABLE_READER, row)
 
     def _cause_index(self, cause: Category) -> int:
         """Return the row of a cause in `causes`.
@@ -639,7 +641,7 @@ def _estimate_cause_hazards(risks: CompetingRisks) -> FloatArray:
     return np.asarray(hazards / np.maximum(hazards.sum(axis=0), 1.0))
 
 
-READ = RiskTableReader(
+RISK_TABLE_READER = RiskTableReader(
     lambda found: found._risk_table, CompetingRisks._sample_noise, _estimate_cause_hazards,
     lambda found: found._estimated_curves._replace(incidence=found.incidence, cumulative_hazard=found.hazard),
 )  # fmt: skip
@@ -705,7 +707,7 @@ class CompetingRisksQuestion(TableQuestion):
         axis = Axis(self.time, self.grid.with_outside(Outside.APART))
         rows = 1 + len(self.causes)
         table = yield from ask_workload(
-            PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), ALL
+            PrefixWorkload(prepend_category_axes(self.by, self._event_categories(), axis)), WHOLE_BUDGET
         )
         rows_of_counts = split_rows(table.counts)
         privacy = build_privacy_statement(table.releases, note_thresholds=note_thresholds_for_times(self.time))

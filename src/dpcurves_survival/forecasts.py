@@ -24,7 +24,7 @@ from dpcurves.arrays import FloatArray
 from dpcurves.data import Categories, Grid, Outside
 from dpcurves.forecasts import rehearsals
 from dpcurves.forecasts.expected_errors import (
-    AREA,
+    AREA_ERROR_LABEL,
     AREA_REHEARSALS,
     SLOW_REHEARSALS,
     ForecastKind,
@@ -34,8 +34,8 @@ from dpcurves.forecasts.expected_errors import (
 )
 from dpcurves.forecasts.more_questions import synthesise_weights, weight_steps
 from dpcurves.forecasts.reference_distributions import (
-    CLASSES,
-    PLACES,
+    CLASS_SAMPLERS,
+    VALUE_SAMPLERS,
     Bits,
     Generator,
     RecordDistribution,
@@ -55,7 +55,9 @@ from .survival_models import HorizonCounts, SurvivalModel, SurvivalModelQuestion
 # Survival from the start of observation.
 
 
-TIMES = MappingProxyType({name: censor_times(PLACES[name]) for name in ("a hill", "a long tail", "tied values")})
+TIME_SAMPLERS = MappingProxyType(
+    {name: censor_times(VALUE_SAMPLERS[name]) for name in ("a hill", "a long tail", "tied values")}
+)
 """Samplers of censored times, as fractions of the grid, by the name of the distribution of event times."""
 
 
@@ -95,7 +97,7 @@ def survival_error(question: Any, curve: Survival, records: Columns, steps: Floa
 
 
 SURVIVAL_FORECAST = ForecastKind(
-    distributions=TIMES, fill_columns=_time_columns, measure_error=survival_error,
+    distributions=TIME_SAMPLERS, fill_columns=_time_columns, measure_error=survival_error,
     error_label="share that survives, root mean square",
     half_width=lambda curve, population: float(rehearsals.band_half_widths(curve, population)[1:].mean()),
     interval_label="the band, on average", uninformative_width=quarter_of_shares, rehearsals=SLOW_REHEARSALS,
@@ -346,15 +348,15 @@ def _model_error(question: Any, model: SurvivalModel, records: Columns) -> float
     )
 
 
-OF_MODELS = ForecastKind(
-    distributions=CLASSES, fill_columns=_model_columns, measure_error=_model_error, error_label=AREA,
+MODEL_FORECAST = ForecastKind(
+    distributions=CLASS_SAMPLERS, fill_columns=_model_columns, measure_error=_model_error, error_label=AREA_ERROR_LABEL,
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
 """Forecast of models at a horizon: the error of the area under the ROC curve."""
 
 
-OF_EDGES = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
+INTERVAL_FORECAST = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
 """Forecast of curves whose width is measured by intervals instead of a simultaneous band."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: SURVIVAL_FORECAST._replace(
@@ -365,14 +367,14 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
         fill_columns=_weighted_columns, measure_error=_weighted_error,
         error_label="share of the weight that survives, root mean square"
     ),
-    CompetingRisksQuestion: OF_EDGES._replace(
+    CompetingRisksQuestion: INTERVAL_FORECAST._replace(
         fill_columns=_cause_columns, measure_error=_cause_error, error_label="share with an event, root mean square"
     ),
-    variants.DelayedEntryQuestion: OF_EDGES._replace(fill_columns=_entry_columns, measure_error=_entry_error),
-    variants.IntervalCensoredQuestion: OF_EDGES._replace(
+    variants.DelayedEntryQuestion: INTERVAL_FORECAST._replace(fill_columns=_entry_columns, measure_error=_entry_error),
+    variants.IntervalCensoredQuestion: INTERVAL_FORECAST._replace(
         fill_columns=_interval_censored_columns, measure_error=_interval_censored_error, width_rehearsals=2
     ),
-    SurvivalModelQuestion: OF_MODELS,
+    SurvivalModelQuestion: MODEL_FORECAST,
 })  # fmt: skip
 """How the errors of each type of question are forecast."""
 

@@ -50,7 +50,7 @@ from dpcurves.inference.simulation import monte_carlo_p_value, public_generator
 
 from . import inference
 from .kaplan_meier import EventTable, LogRankTest, Survival, notes_on_log_rank_bias
-from .survival_readings import A_CURVE, LATER, ONE_CAUSE, TIME, Estimate
+from .survival_readings import LATER, SINGLE_CAUSE_READER, SURVIVAL_EXAMPLE, TIME, Estimate
 from .variants import DelayedEntry
 
 
@@ -227,7 +227,7 @@ def _group_curves(curves: Any) -> list[Survival]:
     if len(groups) < 2:
         raise InvalidArgument("curves", "two or more survival curves are needed, as dp.survival gives them with by=")
     for curve in groups:
-        require_type("curves", curve, Survival, A_CURVE)
+        require_type("curves", curve, Survival, SURVIVAL_EXAMPLE)
         require_independent(curve.privacy)
         if not np.array_equal(curve.x, groups[0].x):
             raise InvalidArgument("curves", "all curves must be on the same grid: ask for all on one grid")
@@ -366,7 +366,7 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
     3.0
     """
     for name, curve in (("first", first), ("second", second)):
-        require_type(name, curve, Survival, A_CURVE)
+        require_type(name, curve, Survival, SURVIVAL_EXAMPLE)
     if not np.array_equal(first.x, second.x):
         raise InvalidArgument("second", "must be a curve on the same grid: ask for both curves on one grid")
 
@@ -393,7 +393,9 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         Returns:
             Lower and upper limit, in the unit of the times; infinite where a curve may stay above one half.
         """
-        samples = [ONE_CAUSE.sample_group(curve, place, population=population) for place, curve in enumerate(groups)]
+        samples = [
+            SINGLE_CAUSE_READER.sample_group(curve, place, population=population) for place, curve in enumerate(groups)
+        ]
         earliest = [find_median(sample.lowest_curves) for sample in samples]
         latest = [find_median(sample.highest_curves) for sample in samples]
         draws = min(map(len, (*earliest, *latest)))
@@ -405,7 +407,7 @@ def median_difference(first: Survival, second: Survival) -> Estimate:
         return inference.interval_over_orders(low, high, level, population=population)
 
     groups = first, second
-    one, other = (float(find_median(ONE_CAUSE.read_curves(curve))) for curve in groups)
+    one, other = (float(find_median(SINGLE_CAUSE_READER.read_curves(curve))) for curve in groups)
     point = one - other if isfinite(one) and isfinite(other) else nan
     return Estimate("difference of medians", point, find_endpoints, first.privacy, LATER, -inf, inf)
 
@@ -432,7 +434,7 @@ def median_follow_up(curve: Survival) -> Estimate:
     >>> dp.median_follow_up(dp.survival([2.5, 8.5, 8.5] * 900, [1, 0, 0] * 900, grid=grid, **spent)).value
     8.0
     """
-    require_type("curve", curve, Survival, A_CURVE)
+    require_type("curve", curve, Survival, SURVIVAL_EXAMPLE)
     if type(curve) is not Survival:
         raise InvalidArgument(
             "curve", "must be of unweighted records that are observed from time 0 on: ask without weight and entry"

@@ -22,7 +22,16 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import InvalidArgument, require_power, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
-from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Release, Setting, ask_workload
+from dpcurves.conversation import (
+    WHOLE_BUDGET,
+    Evidence,
+    Needs,
+    PrefixWorkload,
+    PrivacyStatement,
+    Release,
+    Setting,
+    ask_workload,
+)
 from dpcurves.conversation.notes import add_advice
 from dpcurves.curves.by_category import collect_by_category, describe_grouping, format_axis_label, split_rows
 from dpcurves.curves.outside import note_thresholds_for_times
@@ -157,8 +166,8 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
     return (add_advice(fact, "take narrower cells"),)
 
 
-EVERYWHERE = "the band at every time"
-NOT_KNOWN = "not known"
+WHOLE_BAND = "the band at every time"
+UNKNOWN_MEDIAN = "not known"
 """Text of a median whose band is too wide everywhere."""
 PLOT_LEVEL = 0.95
 """Probability of the bands and of the intervals of numbers at risk on plots."""
@@ -237,7 +246,7 @@ class Survival(IntervalResult):
         if self.grid.values is None:
             wide = notes_on_wide_cells(released.select_subset(known), noises.select_subset((..., known)))
         lower, upper = inference.survival_band(*self._simulate_tie_orders(population=False), PLOT_LEVEL)
-        return replace(self, privacy=self.privacy.with_notes(*wide, *notes_on_width(upper - lower, EVERYWHERE)))
+        return replace(self, privacy=self.privacy.with_notes(*wide, *notes_on_width(upper - lower, WHOLE_BAND)))
 
     @cached_property
     def x(self) -> FloatArray:
@@ -558,7 +567,7 @@ class Survival(IntervalResult):
         }
         lower, upper = self.median_cell
         text = self.median_text
-        is_number = isfinite(upper) and text != NOT_KNOWN
+        is_number = isfinite(upper) and text != UNKNOWN_MEDIAN
         return {
             "records": float(self.at_risk[0]), "median": lower if is_number else text, **name_ends("median", limits)
         }  # fmt: skip
@@ -568,8 +577,8 @@ class Survival(IntervalResult):
         """The median and its cell as text; "not known" if bands are too wide, "not reached up to ..." if more than
         half survive."""
         lower, upper = self.median_cell
-        if any(note.startswith(EVERYWHERE) for note in self.notes):
-            return NOT_KNOWN
+        if any(note.startswith(WHOLE_BAND) for note in self.notes):
+            return UNKNOWN_MEDIAN
         if lower == upper < inf:
             return format_number(lower)
         if lower == inf:
@@ -676,7 +685,7 @@ class SurvivalQuestion(TableQuestion):
         Returns:
             Generator of queries; its result is the curve.
         """
-        return (yield from self.ask_with_budget_fraction(ALL, ()))
+        return (yield from self.ask_with_budget_fraction(WHOLE_BUDGET, ()))
 
     def ask_with_budget_fraction(
         self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_type: type[Axis] = Axis

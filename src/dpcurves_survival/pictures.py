@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 FONT_SIZE = 8.0
 """Points: font size of tables of numbers at risk and of texts below a figure."""
-AT_RISK = "number at risk"
+AT_RISK_TITLE = "number at risk"
 """Title of a table of numbers at risk without intervals."""
-SURE = "number at risk (±: simultaneous 95% intervals for these records)"
+AT_RISK_INTERVAL_TITLE = "number at risk (±: simultaneous 95% intervals for these records)"
 """Title of a table of numbers at risk with intervals."""
-GROUP = "at risk"
+AT_RISK_MARK = "at risk"
 """Mark (gid) of the last text of each row of the table, by which rows that are there already are counted."""
-DARK = "#333333"
+DARK_TITLE_COLOUR = "#333333"
 """Colour of that title on a light background."""
-PALE = "#cccccc"
+PALE_TITLE_COLOUR = "#cccccc"
 """Colour of that title on a dark background."""
 
 
@@ -92,14 +92,14 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
     # inches, below which there is no room for the table
     if figure is None or ax.get_position().width * figure.get_size_inches()[0] < 2.8:
         return
-    rows = sum(text.get_gid() == GROUP for text in ax.texts)
+    rows = sum(text.get_gid() == AT_RISK_MARK for text in ax.texts)
     below_ticks = 22.0  # points: distance of its first row from the axis
     if rows == 0:
         _write_below(
             ax,
             (0.0, scale_font_size(-below_ticks)),
-            AT_RISK if row.error is None else SURE,
-            color=PALE if is_dark(ax) else DARK,
+            AT_RISK_TITLE if row.error is None else AT_RISK_INTERVAL_TITLE,
+            color=PALE_TITLE_COLOUR if is_dark(ax) else DARK_TITLE_COLOUR,
             horizontalalignment="left",
         )
     row_height = 9.5  # points: height of a row of that table
@@ -125,7 +125,7 @@ def write_at_risk(ax: Axes, row: AtRiskRow, name: str | None, color: str) -> Non
         words = format_number(round(max(float(row.records[cell]), 0.0)))
         words += "" if row.error is None else f"±{format_number(np.ceil(row.error[cell]))}"
         _write_below(ax, (time, down), words, "data", color=color, horizontalalignment="center")
-    ax.texts[-1].set_gid(GROUP)
+    ax.texts[-1].set_gid(AT_RISK_MARK)
     ax.xaxis.labelpad = scale_font_size(below_ticks + row_height * (rows + 2) - 12.0)
     shrink_axes(ax, scale_font_size(row_height * (2 if rows == 0 else 1)))
 

@@ -19,7 +19,7 @@ import numpy as np
 from dpcurves import display
 from dpcurves.arguments import InvalidArgument, WrongArgumentType, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray, IntArray
-from dpcurves.conversation import ALL, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, Evidence, Needs, PrefixWorkload, PrivacyStatement, Setting, ask_workload
 from dpcurves.curves.by_category import collect_by_category, split_rows
 from dpcurves.curves.outside import TUNING as OUTSIDE_TUNING
 from dpcurves.curves.outside import note_thresholds_for_times, separate_outside
@@ -35,7 +35,7 @@ from dpcurves.curves.question import (
     parse_grouping,
     prepend_category_axes,
 )
-from dpcurves.curves.result import EACH, IntervalResult, PlotArguments, notes_on_dependence
+from dpcurves.curves.result import INDIVIDUAL_INTERVAL, IntervalResult, PlotArguments, notes_on_dependence
 from dpcurves.data import Axis, Grid, Outside
 from dpcurves.data.axis import Category, Predictor
 from dpcurves.display import format_number
@@ -201,7 +201,7 @@ class SurvivalModel(IntervalResult):
         observed=("share with an event", display.CellFormat.SHARE),
         records=("records", display.CellFormat.COUNT),
     )
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
     REPR_FACTS = "AUC {auc.value:.3f} at {horizon:g}"
     COLUMNS = ("lower", "predicted", "observed", "records")
     INTERVAL_COLUMNS = "observed_lower", "observed_upper"  # lower edges of groups are distinct
@@ -675,7 +675,7 @@ class SurvivalModelQuestion(TableQuestion):
         axes = prepend_category_axes(
             self.by, event_categories(self), Axis(self.time, times), Axis(self.score, separate_outside(scores))
         )
-        table = yield from ask_workload(PrefixWorkload(axes), ALL)
+        table = yield from ask_workload(PrefixWorkload(axes), WHOLE_BUDGET)
         privacy = build_privacy_statement(
             table.releases, self.model, note_thresholds_for_times(self.time, OUTSIDE_TUNING.horizon_share)
         )

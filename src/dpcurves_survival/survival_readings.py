@@ -32,7 +32,7 @@ from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.curves.by_category import ByCategory
 from dpcurves.curves.question import format_key, require_independent
-from dpcurves.curves.result import EACH, CompositeResult, IntervalResult, PlotArguments
+from dpcurves.curves.result import INDIVIDUAL_INTERVAL, CompositeResult, IntervalResult, PlotArguments
 from dpcurves.data.axis import Category
 from dpcurves.display import format_number
 from dpcurves.display.canvas import describe_interval
@@ -48,13 +48,13 @@ from .variants import DelayedEntry, WeightedSurvival
 
 SURVIVAL_STREAM = 20
 """Index of the first random stream of these simulations; there is one stream per group."""
-A_CURVE = "a survival curve, as dp.survival gives one,"
+SURVIVAL_EXAMPLE = "a survival curve, as dp.survival gives one,"
 SHARE = "share"
 TIME = "time"
 RATIO = "ratio"
 PEOPLE = "people"
 HAZARD = "cumulative hazard"
-CAME = "share with an event"
+EVENT_SHARE = "share with an event"
 MORE, LATER = "difference of shares", "difference of times"
 
 
@@ -197,7 +197,7 @@ def _point_estimates(curve: Survival) -> inference.Curves:
     return inference.Curves(survival, (1 - survival)[None], curve.cumulative_hazard[None], middle, middle, survival)
 
 
-ONE_CAUSE = RiskTableReader(
+SINGLE_CAUSE_READER = RiskTableReader(
     lambda curve: risk_table_from_events(curve._event_table, tied=curve.grid.values is not None),
     lambda curve, draw: risk_table_from_events(curve._sample_noise(draw), tied=curve.grid.values is not None),
     lambda curve: inference.hazards_from_survival(curve.extrapolated_survival[1:])[None],
@@ -235,7 +235,7 @@ def estimate_statistic(
     groups: Sequence[Any],
     statistic: Callable[..., FloatArray],
     scale: str,
-    reader: RiskTableReader = ONE_CAUSE,
+    reader: RiskTableReader = SINGLE_CAUSE_READER,
     *,
     maximum: float = 1.0,
 ) -> Estimate:
@@ -290,7 +290,7 @@ def estimate_statistic(
 
 
 def estimate_hazard_ratio(
-    name: str, groups: tuple[Any, Any], reader: RiskTableReader = ONE_CAUSE, cause_index: int = 0
+    name: str, groups: tuple[Any, Any], reader: RiskTableReader = SINGLE_CAUSE_READER, cause_index: int = 0
 ) -> Estimate:
     """Return the hazard ratio of one cause, first over second group; an event of another cause counts as censoring.
 
@@ -404,7 +404,7 @@ def restricted_mean(curve: Survival, until: float) -> Estimate:
     >>> bool(abs(mean.value - 4.5) < 0.3), mean.interval(0.95)[0] < 4.5 < mean.interval(0.95)[1]
     (True, True)
     """
-    require_type("curve", curve, Survival, A_CURVE)
+    require_type("curve", curve, Survival, SURVIVAL_EXAMPLE)
     edge, time = find_nearest_edge(curve, "until", until)
     words = f"restricted mean up to {describe_point(time, until)}"
     return estimate_statistic(words, (curve,), lambda one: one.restricted_mean(time, edge), TIME, maximum=time)
@@ -430,7 +430,7 @@ def survival_at(curve: Survival, time: float, since: float | None = None) -> Est
     >>> abs(dp.survival_at(lived, 5).value - 0.5) < 0.1
     True
     """
-    require_type("curve", curve, Survival, A_CURVE)
+    require_type("curve", curve, Survival, SURVIVAL_EXAMPLE)
     edge, edge_time = find_nearest_edge(curve, "time", time)
     if since is None:
         return estimate_statistic(
@@ -477,7 +477,7 @@ def cumulative_hazard_at(curve: Survival, time: float) -> Estimate:
     >>> abs(dp.cumulative_hazard_at(lived, 5).value - 0.5) < 0.1
     True
     """
-    require_type("curve", curve, Survival, A_CURVE)
+    require_type("curve", curve, Survival, SURVIVAL_EXAMPLE)
     edge, edge_time = find_nearest_edge(curve, "time", time)
     return estimate_statistic(
         f"cumulative hazard at {describe_point(edge_time, time)}",
@@ -500,7 +500,7 @@ def _require_same_grid(first: Survival, second: Survival) -> None:
         InvalidArgument: their grids differ.
     """
     for name, curve in (("first", first), ("second", second)):
-        require_type(name, curve, Survival, A_CURVE)
+        require_type(name, curve, Survival, SURVIVAL_EXAMPLE)
     if not np.array_equal(first.x, second.x):
         raise InvalidArgument("second", "a curve on the same grid is needed: ask for both curves on one grid")
 
@@ -707,8 +707,10 @@ class CumulativeHazard(IntervalResult):
             population: If True, sampling errors of the records are included.
         """
         level = require_probability("level", level)
-        draws_of_curve = ONE_CAUSE.sample_group(self.curve, 0, population=population)
-        released = ONE_CAUSE.read_table(self.curve).bound_curves(draws_of_curve.known_cells, self.curve._cell_bounds)
+        draws_of_curve = SINGLE_CAUSE_READER.sample_group(self.curve, 0, population=population)
+        released = SINGLE_CAUSE_READER.read_table(self.curve).bound_curves(
+            draws_of_curve.known_cells, self.curve._cell_bounds
+        )
         draws = (
             draws_of_curve.lowest_curves.cumulative_hazard[:, 0],
             draws_of_curve.highest_curves.cumulative_hazard[:, 0],
@@ -823,7 +825,7 @@ class SurvivalNumbers(CompositeResult):
     TITLE = "Numbers of survival"
     COLUMN_WORDS = display.describe_columns(group="group", number="number", value="value")
     MEASURED = "value"
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
     DISTINGUISHING_FACT = "until"
     SIZE = (7.4, 4.6)
 
@@ -849,7 +851,9 @@ class SurvivalNumbers(CompositeResult):
         self.since = since
         self.times = require_sequence("times", times, "a list of times, as in [12, 24],")
         for curve in self.curves.values():
-            require_type("curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, A_CURVE)
+            require_type(
+                "curves", curve, CauseSpecificEstimates if self._has_competing_risks else Survival, SURVIVAL_EXAMPLE
+            )
         if since is not None and self._has_competing_risks:
             raise InvalidArgument(
                 "since", "conditional survival needs survival curves: leave since out for competing risks"
@@ -1102,7 +1106,7 @@ def survival_figure(
     if not all_curves:
         raise InvalidArgument("curves", "must have at least one curve, as dp.survival returns")
     for curve in all_curves:
-        require_type("curves", curve, Survival, A_CURVE)
+        require_type("curves", curve, Survival, SURVIVAL_EXAMPLE)
     first_curve = all_curves[0]
     population = population and first_curve.privacy.rows_per_unit == 1
     groups = []

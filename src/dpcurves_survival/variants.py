@@ -25,7 +25,7 @@ from dpcurves import display
 from dpcurves.arguments import InvalidArgument, describe_value, require_probability, require_type
 from dpcurves.arrays import BoolArray, FloatArray
 from dpcurves.conversation import (
-    ALL,
+    WHOLE_BUDGET,
     AutomaticGridWorkload,
     CellWorkload,
     Evidence,
@@ -565,7 +565,7 @@ class AutoRangeSurvivalQuestion(TableQuestion):
         grid = Grid.from_edges(edges if len(edges) > 1 else [0.0, 1.0], outside=Outside.APART)
         return (
             yield from self.with_grid(grid).ask_with_budget_fraction(
-                ALL - PILOT_FRACTION, add_empty_range_note(search), DurationAxis
+                WHOLE_BUDGET - PILOT_FRACTION, add_empty_range_note(search), DurationAxis
             )
         )
 
@@ -1064,7 +1064,7 @@ MISSING_TIMES = "open", "excluded"
 """What an examination without a time means: that end of the interval is open, as in R, or the record is not counted."""
 
 
-SWAPPED = add_advice(
+SWAPPED_TIMES_NOTE = add_advice(
     "have a first time with the event in a cell before that of the last time without it, which fit no survival curve",
     "were both columns swapped?",
 )
@@ -1086,7 +1086,7 @@ def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...
     table = release.counts.unbiased_cells.reshape(-1, slots, slots)
     swapped = np.tril(np.ones((slots, slots), dtype=bool), -1)
     deviation = sqrt(noise.variance * len(table) * int(swapped.sum()))
-    return note_on_order(float(table[:, swapped].sum()), float(table.sum()), deviation, SWAPPED)
+    return note_on_order(float(table[:, swapped].sum()), float(table.sum()), deviation, SWAPPED_TIMES_NOTE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1162,7 +1162,7 @@ class IntervalCensoredQuestion(TableQuestion):
             last = OpenEndedAxis(self.last, grid, **order, missing_above=False)
             first = OpenEndedAxis(self.first, grid, **order, missing_above=True)
         axes = prepend_category_axes(self.by, last, first)
-        table = yield from ask_workload(CellWorkload(axes), ALL)
+        table = yield from ask_workload(CellWorkload(axes), WHOLE_BUDGET)
         never_seen = {(self.last, Side.BELOW): inf, (self.first, Side.ABOVE): inf}
         privacy = build_privacy_statement(
             table.releases, note_thresholds={**note_thresholds_for_times(self.last), **never_seen}

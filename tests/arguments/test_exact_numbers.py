@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import dpcurves as dp
-from dpcurves.codec import STORED, parse_exact_number
+from dpcurves.codec import STORED_CODEC, parse_exact_number
 from dpcurves.distributions import Family, Noise
 
 HOSTILE = ("1e999999999", "1E-999999999", "9" * 5000, "1/" + "3" * 5000, "1_0", " 1", "1/0", "\u0663", "", "nan", "1.")
@@ -19,14 +19,16 @@ def test_numbers_that_would_take_hours_or_are_none_are_refused(text: str) -> Non
     with pytest.raises(ValueError, match="an exact number must be"):
         parse_exact_number(text)
     with pytest.raises(ValueError, match="an exact number must be"):
-        STORED.decode(Fraction, text)
+        STORED_CODEC.decode(Fraction, text)
     with pytest.raises((ValueError, TypeError)):
-        STORED.decode(dp.PrivacyLoss, {"epsilon": text})
+        STORED_CODEC.decode(dp.PrivacyLoss, {"epsilon": text})
     with pytest.raises((ValueError, TypeError)):
-        STORED.decode(Noise, {"family": "Laplace", "parameter": text})
+        STORED_CODEC.decode(Noise, {"family": "Laplace", "parameter": text})
 
 
 @pytest.mark.parametrize("text", ["1/3", "-7", "0.25", "12345678901234567890"])
 def test_numbers_that_documents_hold_are_parsed(text: str) -> None:
     assert parse_exact_number(text) == Fraction(text)
-    assert STORED.decode(Noise, STORED.encode(Noise(Family.LAPLACE, Fraction(1, 3)))).parameter == Fraction(1, 3)
+    assert STORED_CODEC.decode(Noise, STORED_CODEC.encode(Noise(Family.LAPLACE, Fraction(1, 3)))).parameter == Fraction(
+        1, 3
+    )

@@ -11,7 +11,7 @@ import pytest
 import dpcurves as dp
 from dpcurves import checks, curves
 from dpcurves.checks import Failure, check_question
-from dpcurves.conversation import ALL, CellWorkload, Needs, Setting, UnsupportedQuery, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, CellWorkload, Needs, Setting, UnsupportedQuery, ask_workload
 from dpcurves.data import Axis
 from dpcurves.privacy import AddRemove
 
@@ -92,7 +92,7 @@ class Wasteful:
     """Asks for half of its loss, and no more."""
 
     def steps(self, setting: Setting) -> Needs[object]:
-        found = yield from ask_workload(CellWorkload((Axis("x", GRID),)), budget_fraction=ALL / 2)
+        found = yield from ask_workload(CellWorkload((Axis("x", GRID),)), budget_fraction=WHOLE_BUDGET / 2)
         return found.counts
 
 
@@ -101,7 +101,7 @@ class Fragile:
     """Fails where noise makes a count negative."""
 
     def steps(self, setting: Setting) -> Needs[object]:
-        found = yield from ask_workload(CellWorkload((Axis("x", GRID),)), budget_fraction=ALL)
+        found = yield from ask_workload(CellWorkload((Axis("x", GRID),)), budget_fraction=WHOLE_BUDGET)
         if min(found.counts.values) < 0:
             raise ZeroDivisionError
         return (yield from dp.HistogramQuestion("x", GRID).steps(setting))

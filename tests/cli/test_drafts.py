@@ -124,7 +124,9 @@ def test_a_publication_that_was_killed_holds_whole_files_without_sums_and_is_wri
     _write_files(tmp_path, earlier)
     killed = subprocess.run([sys.executable, "-c", PUBLISHING, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    whole = {path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.startswith(drafts.MARK)}
+    whole = {
+        path.name: path.read_bytes() for path in tmp_path.iterdir() if not path.name.startswith(drafts.DRAFT_PREFIX)
+    }
     assert whole == {"a.json": b"new numbers", "index.html": b"old page"}
     assert len(list(tmp_path.iterdir())) == 3
     _write_files(tmp_path, earlier)
@@ -221,7 +223,7 @@ def test_scratch_folders_of_killed_processes_are_removed_by_the_next_and_those_o
     ]  # fmt: skip
     dead, alive = (Path(process.stdout.readline().strip()) for process in started if process.stdout)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(drafts, "SWEPT", set())
+    monkeypatch.setattr(drafts, "SWEPT_FOLDERS", set())
     try:
         kill(started[0])
         assert (dead / "spilled").read_text() == "records"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from dpcurves.cli.table_digest import CHANGED
+from dpcurves.cli.table_digest import CHANGED_TABLE_WARNING
 
 Run = Callable[..., Result]
 
@@ -29,13 +29,13 @@ def test_a_table_that_changed_between_questions_of_an_account_is_told_to_its_hol
         assert asked.exit_code == 0, asked.output
         return asked
 
-    assert [CHANGED in ask().stderr for _ in range(2)] == [False, False]
+    assert [CHANGED_TABLE_WARNING in ask().stderr for _ in range(2)] == [False, False]
     table.write_text("delay\n" + "1\n3\n" * 100)
     written = tmp_path / "curve.json"
     changed = ask("--json", str(written))
-    assert (changed.stderr.count(CHANGED), CHANGED in changed.stdout) == (1, False)
+    assert (changed.stderr.count(CHANGED_TABLE_WARNING), CHANGED_TABLE_WARNING in changed.stdout) == (1, False)
     assert "differs" not in written.read_text()
-    assert CHANGED not in ask().stderr
+    assert CHANGED_TABLE_WARNING not in ask().stderr
     files = {file.name: file for file in folder.iterdir()}
     assert all(file.stat().st_mode & 0o077 == 0 for file in files.values())
     assert "tables.key" in files
@@ -58,4 +58,4 @@ def test_ledgers_of_the_same_name_in_two_folders_are_not_taken_for_one(
             "histogram", "flights.csv", "--column", "delay", "--grid", "0:4:2", "--epsilon", "1",
             "--ledger", "sqlite:///budget.db", "--dataset", "flights", "--adjacency", "replace-one",
         )  # fmt: skip
-        assert (asked.exit_code, CHANGED in asked.stderr) == (0, False), asked.output
+        assert (asked.exit_code, CHANGED_TABLE_WARNING in asked.stderr) == (0, False), asked.output

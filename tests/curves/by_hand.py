@@ -16,7 +16,7 @@ from dpcurves.data import Axis, Categories, LatticeAxis, OpenEndedAxis, OrderedA
 from dpcurves.data.axis import Predictor
 from dpcurves.ledger import Grant, QuestionBudget
 from dpcurves.mechanisms import AUTO
-from dpcurves.mechanisms.auto import LINEAR
+from dpcurves.mechanisms.auto import LINEAR_CHOICE
 from dpcurves.noise.randomness import InProcessMemory, Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PrefixQuery, Query, SquareQuery, SumQuery
@@ -58,10 +58,10 @@ def answer_of_two_servers(
         allotment = budget.pay(step.query.charged_query, step.budget_fraction)
         plan, alone = (
             FunctionShares().plan_query(step.query, allotment.loss, adjacency),
-            LINEAR.plan(step.query, allotment.loss, adjacency),
+            LINEAR_CHOICE.plan(step.query, allotment.loss, adjacency),
         )
         table = table_of(columns, step.query)
-        halves = [LINEAR.run(each, alone, randomness) for each in (table, np.zeros_like(table))]
+        halves = [LINEAR_CHOICE.run(each, alone, randomness) for each in (table, np.zeros_like(table))]
         return Release(plan, tuple(map(add, *halves)), allotment, seeded=True)
 
     return answer_steps(run_conversation(question, loss, adjacency, FunctionShares()), reply)

@@ -10,7 +10,7 @@ import numpy as np
 from baselines import NoisyBuckets, path_graph, regular_bounds
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, Release, Setting
+from dpcurves.conversation import WHOLE_BUDGET, Release, Setting
 from dpcurves.curves import Question
 from dpcurves.data import Axis
 from dpcurves.histograms import AhpEstimator, DawaEstimator
@@ -107,7 +107,7 @@ def of_buckets(mechanism: Mechanism) -> str:
 
 
 def of_estimator(estimator: AhpEstimator | DawaEstimator) -> str:
-    steps = estimator.estimate_table(AXIS, Setting(LOSS, WHO), ALL)
+    steps = estimator.estimate_table(AXIS, Setting(LOSS, WHO), WHOLE_BUDGET)
     try:
         step = next(steps)
         while True:

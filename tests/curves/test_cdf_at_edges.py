@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from by_hand import answer, both
 
-from dpcurves.conversation import ALL, Evidence, Plan, PrivacyStatement, Release
+from dpcurves.conversation import WHOLE_BUDGET, Evidence, Plan, PrivacyStatement, Release
 from dpcurves.curves import CDF, AdaptivePartition, CdfQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.distributions import Family, Noise, PathSums
@@ -43,7 +43,7 @@ def test_it_asks_for_slots_of_the_grid_its_ends_and_all_records() -> None:
         question = CdfQuestion("age", axis.grid, edges=(3, 0, 8))
         steps = run_conversation(question, ONE, WHO, FunctionShares())
         step, share = next(steps)
-        assert (step, share, step.charged_query) == (PrefixQuery((axis,), slots), ALL, question.charged_query)
+        assert (step, share, step.charged_query) == (PrefixQuery((axis,), slots), WHOLE_BUDGET, question.charged_query)
         plan = Plan(step, ONE, WHO, "one curator: path", PathSums(axis.slots, slots, 4, DISTRIBUTION.noise, None), 1.0)
         with pytest.raises(StopIteration) as end:
             steps.send(Release.make_placeholder(plan))

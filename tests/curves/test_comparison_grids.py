@@ -12,9 +12,9 @@ from click.testing import CliRunner
 import dpcurves as dp
 from dpcurves.cli.app import build
 from dpcurves.forecasts.compared_groups import forecast_larger_value
-from dpcurves.forecasts.reference_distributions import PLACES
+from dpcurves.forecasts.reference_distributions import VALUE_SAMPLERS
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_survival.forecasts import TIMES
+from dpcurves_survival.forecasts import TIME_SAMPLERS
 
 QUESTION = dp.SurvivalQuestion("t", "e", dp.Grid(0, 24, cells=96))
 
@@ -34,7 +34,7 @@ def test_few_records_need_wide_cells_and_many_need_narrow_ones() -> None:
 @pytest.mark.reproduction
 def test_forecast_half_widths_are_those_of_answers() -> None:
     """The half width of one answer about such records is within 35 % of the forecast."""
-    time, event = TIMES["a hill"](np.random.default_rng(1), 2000)
+    time, event = TIME_SAMPLERS["a hill"](np.random.default_rng(1), 2000)
     table = {"t": time * 24, "e": event, "arm": np.arange(2000) % 2}
     expected = forecast("1", 2000, cells=(12, 48))
     for cells, half_width in expected.items():
@@ -48,7 +48,7 @@ def test_forecast_half_widths_are_those_of_answers() -> None:
 def test_forecast_half_widths_of_columns_are_those_of_answers(adjacency: dp.Neighbours) -> None:
     """The half width of one answer about such records is within 35 % of the forecast."""
     groups = dp.Categories("arm", (0, 1))
-    values = PLACES["a hill"](np.random.default_rng(1), 2000)
+    values = VALUE_SAMPLERS["a hill"](np.random.default_rng(1), 2000)
     table = {"x": values * 24, "arm": np.arange(2000) % 2}
     question, loss = dp.CdfQuestion("x", dp.Grid(0, 24, cells=12), by=groups), PrivacyLoss.pure("0.5")
     expected = forecast_larger_value(question, loss, adjacency, 2000)

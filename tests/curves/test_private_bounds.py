@@ -11,7 +11,7 @@ import pytest
 from by_hand import answer, both
 
 from dpcurves import ADD_REMOVE
-from dpcurves.conversation import ALL, CoverageInterval, Needs, Plan, Release, Setting
+from dpcurves.conversation import WHOLE_BUDGET, CoverageInterval, Needs, Plan, Release, Setting
 from dpcurves.curves.bounds import Bounds, BoundsQuestion, ask_for_bounds, build_coverage_query
 from dpcurves.distributions import Selection
 from dpcurves.privacy import PrivacyLoss
@@ -110,7 +110,7 @@ def test_two_columns_have_bounds_of_their_own_for_parts_of_one_loss() -> None:
 def test_who_only_chose_has_no_alpha() -> None:
     query = build_coverage_query("r", 1, 0.9, 3)
     plan = Plan(query, HUGE, both(3)[0], "somebody: chose", Selection((0,)), 0.0)
-    talk = ask_for_bounds(query, ALL)
+    talk = ask_for_bounds(query, WHOLE_BUDGET)
     next(talk)
     with pytest.raises(StopIteration) as end:
         talk.send(CoverageInterval(Release.make_placeholder(plan), 0, plan.distribution.alpha))

@@ -12,7 +12,7 @@ import pytest
 from by_hand import answer, both
 from matplotlib import pyplot as plt
 
-from dpcurves.conversation import ALL, Plan, Release
+from dpcurves.conversation import WHOLE_BUDGET, Plan, Release
 from dpcurves.curves import Quantiles, QuantilesQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.distributions import Family, Noise, PathSums
@@ -46,7 +46,7 @@ def asked(question: QuantilesQuestion, values: list[float]) -> tuple[Quantiles, 
         while True:
             query = step.query
             assert isinstance(query, PrefixQuery)
-            assert (step.budget_fraction, query.charged_query) == (ALL, question.charged_query)
+            assert (step.budget_fraction, query.charged_query) == (WHOLE_BUDGET, question.charged_query)
             turns.append(query.prefix_lengths)
             distribution = PathSums(query.cells, query.prefix_lengths, 4, TINY, TINY)
             plan = Plan(query, ONE, WHO, "one curator: noise path", distribution, 1.0)

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import dpcurves as dp
-from dpcurves.conversation import ALL
+from dpcurves.conversation import WHOLE_BUDGET
 from dpcurves.curves import ROC, RocQuestion
 from dpcurves.data import Grid, Outside
 from dpcurves.ledger import QuestionBudget
@@ -34,7 +34,9 @@ def answered(question: RocQuestion, noise: float = 0.0, seed: int = 1, loss: Pri
         query: PrefixQuery = step.query
         plan = FunctionShares().plan_query(query, loss, WHO)
         counts = [int((places < each).sum() + np.rint(chance.normal() * noise)) for each in query.prefix_lengths]
-        return make_release(plan, counts, QuestionBudget.from_external_charge("a", loss).pay(query.charged_query, ALL))
+        return make_release(
+            plan, counts, QuestionBudget.from_external_charge("a", loss).pay(query.charged_query, WHOLE_BUDGET)
+        )
 
     return answer_steps(run_conversation(question, loss, WHO, FunctionShares()), reply)
 

@@ -11,7 +11,7 @@ from every_question import QUESTIONS
 
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
-from dpcurves.curves.view import TEXTS, define_view
+from dpcurves.curves.view import TEXT_FIELDS, define_view
 from dpcurves.ledger import Ledger
 from dpcurves.models import Power, Term
 
@@ -130,7 +130,7 @@ def test_no_derived_column_stays_in_any_question() -> None:
 
 
 def test_no_text_of_a_question_is_taken_for_a_derived_column() -> None:
-    texts = [(type(each), name, getattr(each, name, None)) for each in QUESTIONS for name in TEXTS - {"where"}]
+    texts = [(type(each), name, getattr(each, name, None)) for each in QUESTIONS for name in TEXT_FIELDS - {"where"}]
     names = {text for *_, text in texts if isinstance(text, str) and text}
     assert {"mean", "before"} & names
     view = dp.View("texts", columns=dict.fromkeys(names, "z + 1"))

@@ -70,7 +70,7 @@ def test_fields_are_those_of_the_definition_however_the_file_is_cut(
 ) -> None:
     source = source_of_csv(CsvFile(written(tmp_path, body)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_lines, "READ_AT_ONCE", block)
+        patch.setattr(csv_lines, "BYTES_PER_READ", block)
         patch.setattr("dpcurves.records.source.LONGEST_TEXT", longest)
         patch.setattr(csv_lines, "read_header", lambda file: file.readline())
         rows, whole = read(source)
@@ -104,7 +104,7 @@ def test_one_line_more_is_one_record_more_and_no_other_changes(
 
 
 def test_a_line_longer_than_any_block_is_one_missing_record(tmp_path: Path) -> None:
-    body = b"1,a\n" + b"2," + b"z" * (3 * csv_lines.READ_AT_ONCE) + b"\n3,c\n" + b'"' * (2**20 + 6) + b"\n4,d"
+    body = b"1,a\n" + b"2," + b"z" * (3 * csv_lines.BYTES_PER_READ) + b"\n3,c\n" + b'"' * (2**20 + 6) + b"\n4,d"
     with open_records(written(tmp_path, body), unit=EACH_RECORD, key=KEY) as records:
         assert records.counts([Axis("x", Grid(0, 5, cells=5))]).tolist() == [0, 1, 0, 1, 1, 2]
 

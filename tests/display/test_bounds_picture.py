@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import draw_bounds, draw_plane_bounds, headless_axes
-from dpcurves.display.columns import NEXT
+from dpcurves.display.columns import TWICE_INTERVAL_LABEL
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "doubling", False, "a")
 
@@ -25,7 +25,7 @@ def ends_of(ax: Axes) -> list[float]:
 def test_an_interval_stands_between_those_that_were_tried_beside_it() -> None:
     ax = draw_bounds(8.0, PRIVACY, label="delay", covers="95%", narrower=4.0, wider=16.0, ax=headless_axes())
     assert ends_of(ax) == [16.0, 8.0, 4.0]
-    assert legend_of(ax) == [NEXT, "from -8 to 8\ncovers 95%"]
+    assert legend_of(ax) == [TWICE_INTERVAL_LABEL, "from -8 to 8\ncovers 95%"]
     assert ax.get_xlabel() == "delay"
 
 

@@ -18,7 +18,7 @@ from dpcurves.display import (
     draw_quantiles,
     headless_axes,
 )
-from dpcurves.display.columns import ANYWHERE
+from dpcurves.display.columns import POSITION_IN_CELL_LABEL
 
 PRIVACY = PrivacyStatement(1.0, 0.5, "replace-one", "", 1, 9, "one curator", "flat", False, "a")
 X = np.array([0.0, 1.0, 4.0, 9.0])
@@ -46,7 +46,7 @@ def test_a_band_is_drawn_in_steps_that_hold_inside_cells() -> None:
     assert edges == X.tolist()
     assert lower == (Y[:-1] - 0.1).tolist()  # in each cell at least the lower end at its left edge
     assert upper == (Y[1:] + 0.1).tolist()  # and at most the upper end at its right one
-    assert sorted(legend_of(ax)) == ["95% band", ANYWHERE]
+    assert sorted(legend_of(ax)) == ["95% band", POSITION_IN_CELL_LABEL]
 
 
 def test_what_covers_the_population_is_paler_and_of_several_curves_one_entry_speaks_for_all() -> None:
@@ -57,7 +57,13 @@ def test_what_covers_the_population_is_paler_and_of_several_curves_one_entry_spe
     ]
     for name in ("a", "b"):
         draw_cdf(X, Y, PRIVACY, label="x", shades=shades, ax=ax, name=name)
-    assert sorted(legend_of(ax)) == ["95% band for the population", "95% band for these records", "a", "b", ANYWHERE]
+    assert sorted(legend_of(ax)) == [
+        "95% band for the population",
+        "95% band for these records",
+        "a",
+        "b",
+        POSITION_IN_CELL_LABEL,
+    ]
     wide, narrow = ax.collections[:2]
     assert (wide.get_alpha() or 1.0) < (narrow.get_alpha() or 0.0)
 

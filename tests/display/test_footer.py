@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.display import SEEDED, footer
+from dpcurves.display import SEEDED_STATEMENT, footer
 
 PRIVACY = PrivacyStatement(0.5, 0.125, "add-remove", "tailnum", 5, None, "one curator", "flat", False, "a")
 
@@ -22,13 +22,13 @@ def test_a_loss_without_epsilon_is_stated_in_rho() -> None:
 
 
 def test_a_seeded_release_says_so() -> None:
-    assert SEEDED not in footer(PRIVACY)
-    assert footer(replace(PRIVACY, seeded=True)).splitlines()[1] == SEEDED
+    assert SEEDED_STATEMENT not in footer(PRIVACY)
+    assert footer(replace(PRIVACY, seeded=True)).splitlines()[1] == SEEDED_STATEMENT
 
 
 def test_what_is_said_of_the_model_follows() -> None:
     privacy = replace(PRIVACY, seeded=True, model="taken as public")
-    assert footer(privacy).splitlines()[1] == f"{SEEDED}. Model: taken as public"
+    assert footer(privacy).splitlines()[1] == f"{SEEDED_STATEMENT}. Model: taken as public"
 
 
 def test_names_cannot_add_lines() -> None:

@@ -12,7 +12,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dpcurves.conversation import PrivacyStatement
-from dpcurves.display import LANDSCAPE, SEEDED, SQUARE, draw_calibration, draw_cdf, draw_roc, footer, headless_axes
+from dpcurves.display import (
+    LANDSCAPE,
+    SEEDED_STATEMENT,
+    SQUARE,
+    draw_calibration,
+    draw_cdf,
+    draw_roc,
+    footer,
+    headless_axes,
+)
 from dpcurves.display.artists import WARNING, Footnote
 
 mpl.use("Agg")
@@ -77,7 +86,7 @@ def test_axes_with_a_layout_engine_keep_their_subplot() -> None:
 def test_all_facts_are_on_the_picture() -> None:
     text = note_of(drawn("cdf", headless_axes())).get_text()
     assert " ".join(text.split()) == " ".join(footer(LONG).split())
-    assert SEEDED in text
+    assert SEEDED_STATEMENT in text
 
 
 def test_a_seeded_picture_wears_the_colour_of_warnings() -> None:
@@ -98,7 +107,7 @@ def test_claims_that_differ_say_whose_they_are() -> None:
         drawn("cdf", ax, privacy, name)
     text = " ".join(note_of(ax).get_text().split())
     assert text.startswith(f"A, C: {footer(PRIVACY)} B: ")
-    assert SEEDED in text
+    assert SEEDED_STATEMENT in text
     assert_clear(ax)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from dpcurves.conversation import MISSING_RULE, PrivacyStatement
-from dpcurves.display import SEEDED, html_summary
+from dpcurves.display import SEEDED_STATEMENT, html_summary
 
 PRIVACY = PrivacyStatement(
     0.5, 0.125, "replace-one", "tailnum", 5, 1000, "one curator", "flat", False, "request 1", "taken as public"
@@ -48,8 +48,8 @@ def test_a_private_number_of_units_is_called_private() -> None:
 
 
 def test_a_seeded_summary_says_so_on_top() -> None:
-    assert f'role="alert">{SEEDED}' in html_summary("a", "", [], replace(PRIVACY, seeded=True))
-    assert SEEDED not in html_summary("a", "", [], PRIVACY)
+    assert f'role="alert">{SEEDED_STATEMENT}' in html_summary("a", "", [], replace(PRIVACY, seeded=True))
+    assert SEEDED_STATEMENT not in html_summary("a", "", [], PRIVACY)
 
 
 def test_everything_from_outside_is_escaped() -> None:

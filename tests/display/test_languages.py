@@ -28,11 +28,11 @@ from dpcurves.display.canvas import find_title
 from dpcurves.ledger import Account, Allowance, Event, Ledger, Member
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves.publication import describe_results_privacy, methods_paragraph
-from dpcurves.review import SHEET
-from dpcurves.translation import CATALOGUES, ENGLISH, FIELD, LANGUAGES, Reader, translate, use_language
+from dpcurves.review import REVIEW_FILE
+from dpcurves.translation import CATALOGUES, ENGLISH, FIELD_PATTERN, LANGUAGES, Reader, translate, use_language
 from dpcurves_audit.report import NO_ANSWER, Finding, PairResult, Report, ScoreHistogram
 from dpcurves_parties.pairs import mechanisms as pair_mechanisms
-from dpcurves_parties.shares.function_shares import NAMED, Owners
+from dpcurves_parties.shares.function_shares import TRUST_NAME, Owners
 from dpcurves_sites.trust import SecureSum
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
@@ -56,10 +56,10 @@ def test_catalogues_have_the_same_messages_with_the_same_fields() -> None:
     for translations in messages.values():
         assert all(translations.values())
         for text, translated in translations.items():
-            assert sorted({match[1] for match in FIELD.finditer(text)}) == sorted(
-                {match[1] for match in FIELD.finditer(translated)}
+            assert sorted({match[1] for match in FIELD_PATTERN.finditer(text)}) == sorted(
+                {match[1] for match in FIELD_PATTERN.finditer(translated)}
             ), text
-            assert "{" not in FIELD.sub("", text + translated), text
+            assert "{" not in FIELD_PATTERN.sub("", text + translated), text
 
 
 TERMS: dict[str, dict[str, str]] = {
@@ -435,11 +435,11 @@ def test_files_and_results_are_the_same_in_all_languages(curves: Mapping[str, An
 TRUST_MODELS = (
     "one curator",
     "each person at home",
-    NAMED,
-    *(f"{NAMED}, owners {owners.value}" for owners in Owners),
+    TRUST_NAME,
+    *(f"{TRUST_NAME}, owners {owners.value}" for owners in Owners),
     *(str(SecureSum(10, colluding)) for colluding in (0, 3)),
     *(str(SecureSum(10, 3, max_dropouts=1, sites_per_unit=sites)) for sites in (1, 2)),
-    pair_mechanisms.SERVERS,
+    pair_mechanisms.PAIRS_BY_SERVERS,
 )
 
 
@@ -594,7 +594,7 @@ def test_a_review_is_in_the_language_of_its_readers(
     words = ["review", f"sqlite:///{tmp_path}/b.db", str(tmp_path / "x.json"), "--out", str(tmp_path / "review")]
     done = CliRunner().invoke(build(words), [*words, "--language", language])
     assert done.exit_code == 0, done.output
-    sheet = (tmp_path / "review" / SHEET).read_text(encoding="utf-8")
+    sheet = (tmp_path / "review" / REVIEW_FILE).read_text(encoding="utf-8")
     assert set(untranslated) == set()
     own = sheet.partition("NIST SP 800-226: J. Near")[0]
     assert not re.search(r"\b(the|and|which|what|record|records|of|with|is|are|not)\b", own)

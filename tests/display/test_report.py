@@ -10,7 +10,7 @@ import numpy as np
 
 from dpcurves.conversation import PrivacyStatement
 from dpcurves.display import (
-    SEEDED,
+    SEEDED_STATEMENT,
     BalanceReport,
     ChargeRow,
     RefusalRow,
@@ -141,8 +141,8 @@ def test_one_seeded_curve_marks_the_whole_page() -> None:
     header = render_report("a", "", [curve_summary(), curve_summary(replace(PRIVACY, seeded=True))], []).partition(
         "</header>"
     )[0]
-    assert SEEDED in header
-    assert SEEDED not in render_report("a", "", [curve_summary()], [])
+    assert SEEDED_STATEMENT in header
+    assert SEEDED_STATEMENT not in render_report("a", "", [curve_summary()], [])
 
 
 def test_everything_from_outside_is_escaped() -> None:

@@ -21,7 +21,7 @@ from dpcurves.curves.column_drift import Drift, DriftStatistic
 from dpcurves.curves.histogram import is_noise_alone
 from dpcurves.curves.result import result_from_json
 from dpcurves.display import (
-    SEEDED,
+    SEEDED_STATEMENT,
     Shade,
     draw_alarms,
     draw_cdf,
@@ -58,9 +58,9 @@ def test_made_up_data_is_said_in_grey_and_a_seeded_release_of_a_table_in_red() -
         sketch = statement_of(draw_cdf(X, X, PRIVACY, label="x", ax=headless_axes()))
     release = statement_of(draw_cdf(X, X, PRIVACY, label="x", ax=headless_axes()))
     assert "made-up data" in sketch.get_text()
-    assert SEEDED not in sketch.get_text()
+    assert SEEDED_STATEMENT not in sketch.get_text()
     assert sketch.get_color() != WARNING == release.get_color()
-    assert SEEDED in release.get_text()
+    assert SEEDED_STATEMENT in release.get_text()
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from scipy.special import roots_genlaguerre
 from dpcurves.estimation.binary_tree import ROOT, Halving, Layout, Measurements
 from dpcurves.estimation.empirical_bayes import (
     END_PRIOR,
-    LEFTOVER,
-    PRIOR,
+    LEFTOVER_SHARE,
     ROUGHNESS,
-    SMOOTH,
+    SMOOTH_KINDS,
+    SPLIT_PRIOR,
     TUNING,
     NoisySplits,
     kindwise_posterior,
@@ -42,14 +42,14 @@ class Split(NamedTuple):
 def integrated(split: Split, kind: int) -> tuple[float, float, float]:
     """Likelihood, mean and second moment of the deviation under one kind, by summing over a fine grid."""
     all_left, all_right = (1 - split.share) * split.size, -split.share * split.size
-    if kind < SMOOTH:
+    if kind < SMOOTH_KINDS:
         even = split.share * (1 - split.share)
         sd = np.sqrt(split.size * even + (4 * split.size * even) ** 2 * ROUGHNESS[kind])
         x, weight = _gaussian(0.0, sd, np.linspace(-10, 10, FINE))
-    elif kind == SMOOTH:
+    elif kind == SMOOTH_KINDS:
         x, weight = np.array([all_left, all_right]), np.array([0.5, 0.5])
     else:
-        sd = LEFTOVER * split.size
+        sd = LEFTOVER_SHARE * split.size
         down, up = (
             _gaussian(all_left, sd, np.linspace(-10, 0, FINE)),
             _gaussian(all_right, sd, np.linspace(0, 10, FINE)),
@@ -122,7 +122,7 @@ def _uneven(known: Measurements, ascent: Ascent, total: float) -> tuple[Plain, f
     nodes, odds = known.layout.nodes, 0.0
     (counts, variance, doubt), rough = np.zeros((3, nodes)), np.zeros(nodes, dtype=int)
     counts[ROOT] = max(total, 0.0)
-    prior = [PRIOR, PRIOR]
+    prior = [SPLIT_PRIOR, SPLIT_PRIOR]
     for halving in known.layout.halvings:
         splits = {family: _split(known, ascent, counts, family) for family in families(known.layout, halving)}
         rows = {family: _likelihood(split) for family, split in splits.items() if _tells(split)}
@@ -182,7 +182,7 @@ def _doubted(split: Split, variance: float, weights: FloatArray, doubt: float) -
     """Tell what the prior square gains if the size of the parent is drawn, too, where little was learned."""
     before = _under(split._replace(variance=np.inf), weights)[1]
     even = split.share * (1 - split.share)
-    growth = float(weights[:SMOOTH] @ ROUGHNESS) * (4 * even) ** 2 + float(weights[SMOOTH:].sum()) * even
+    growth = float(weights[:SMOOTH_KINDS] @ ROUGHNESS) * (4 * even) ** 2 + float(weights[SMOOTH_KINDS:].sum()) * even
     kept = min(variance / before, 1.0) if before > 0 else 1.0
     return variance + growth * min(doubt, split.size**2) * kept**2
 
@@ -240,7 +240,7 @@ def _under(split: Split, weights: FloatArray) -> tuple[float, float]:
     if not _tells(split):
         even = split.share * (1 - split.share)
         smooth = split.size * even + (4 * split.size * even) ** 2 * ROUGHNESS
-        return 0.0, float(weights[:SMOOTH] @ smooth + weights[SMOOTH:].sum() * split.size**2 * even)
+        return 0.0, float(weights[:SMOOTH_KINDS] @ smooth + weights[SMOOTH_KINDS:].sum() * split.size**2 * even)
     posterior = kindwise_posterior(split.rows)
     chance = weights * posterior.likelihood[0] / (weights @ posterior.likelihood[0])
     return float(chance @ posterior.mean[0]), float(chance @ posterior.second_moment[0])
@@ -248,7 +248,7 @@ def _under(split: Split, weights: FloatArray) -> tuple[float, float]:
 
 def _stepped_down(weights: FloatArray) -> FloatArray:
     down = weights.copy()
-    down[: SMOOTH - 1] = weights[1:SMOOTH]
+    down[: SMOOTH_KINDS - 1] = weights[1:SMOOTH_KINDS]
     down[0] += weights[0]
-    down[SMOOTH - 1] = 0
+    down[SMOOTH_KINDS - 1] = 0
     return down

@@ -7,8 +7,8 @@ import pytest
 from plain_splits import Split, integrated
 
 from dpcurves.estimation.empirical_bayes import (
-    KINDS,
-    SMOOTH,
+    SMOOTH_KINDS,
+    SPLIT_KINDS,
     fit_mixture_weights,
     kindwise_posterior,
     prior_second_moment,
@@ -26,7 +26,7 @@ ORDINARY = [
 @pytest.mark.parametrize("split", ORDINARY)
 def test_each_kind_has_the_moments_of_its_posterior(split: Split) -> None:
     found = kindwise_posterior(split.rows)
-    expected = [integrated(split, kind) for kind in range(KINDS)]
+    expected = [integrated(split, kind) for kind in range(SPLIT_KINDS)]
     likelihood, mean, second = (np.array(column) for column in zip(*expected, strict=True))
     seen = likelihood / likelihood.max() > 1e-12  # below, the grid does not reach far enough
     scale = split.size + abs(split.deviation)
@@ -49,17 +49,17 @@ def test_whatever_the_noise_there_is_a_likeliest_kind_and_moments_are_finite(spl
     assert found.likelihood.max() == 1
     assert np.isfinite(found.mean).all()
     assert np.isfinite(found.second_moment).all()
-    mean, second = found.mix_kinds(np.full((1, KINDS), 1 / KINDS))
+    mean, second = found.mix_kinds(np.full((1, SPLIT_KINDS), 1 / SPLIT_KINDS))
     assert np.isfinite(mean).all()
     assert np.isfinite(second).all()
 
 
 def test_no_splits_have_no_moments() -> None:
     found = kindwise_posterior(Split(0, 1, 0, 1, 0.5).rows[:0])
-    assert found.likelihood.shape == (0, KINDS)
-    assert [len(moment) for moment in found.mix_kinds(np.empty((0, KINDS)))] == [0, 0]
-    assert fit_mixture_weights(found.likelihood, np.full(KINDS, 1 / KINDS)).tolist() == pytest.approx(
-        [1 / KINDS] * KINDS
+    assert found.likelihood.shape == (0, SPLIT_KINDS)
+    assert [len(moment) for moment in found.mix_kinds(np.empty((0, SPLIT_KINDS)))] == [0, 0]
+    assert fit_mixture_weights(found.likelihood, np.full(SPLIT_KINDS, 1 / SPLIT_KINDS)).tolist() == pytest.approx(
+        [1 / SPLIT_KINDS] * SPLIT_KINDS
     )
 
 
@@ -75,8 +75,8 @@ def test_many_splits_are_judged_as_each_alone() -> None:
 
 
 def test_weights_lean_towards_the_kind_that_is_seen() -> None:
-    prior = np.full(KINDS, 1 / KINDS)
-    likelihood = np.full((500, KINDS), 1e-6)
+    prior = np.full(SPLIT_KINDS, 1 / SPLIT_KINDS)
+    likelihood = np.full((500, SPLIT_KINDS), 1e-6)
     likelihood[:, 3] = 1
     weights = fit_mixture_weights(likelihood, prior)
     assert weights.sum() == pytest.approx(1)
@@ -85,7 +85,7 @@ def test_weights_lean_towards_the_kind_that_is_seen() -> None:
 
 def test_where_nothing_is_known_the_expected_square_is_that_of_the_prior() -> None:
     split = Split(0.0, 1e30, 0.0, 200.0, 0.5)
-    vague = [integrated(split, kind)[2] for kind in range(KINDS)]
-    for kind in range(SMOOTH + 1):
-        (found,) = prior_second_moment(split.rows, np.eye(KINDS), np.array([kind], dtype=np.int8))
+    vague = [integrated(split, kind)[2] for kind in range(SPLIT_KINDS)]
+    for kind in range(SMOOTH_KINDS + 1):
+        (found,) = prior_second_moment(split.rows, np.eye(SPLIT_KINDS), np.array([kind], dtype=np.int8))
         assert found == pytest.approx(vague[kind], rel=1e-6)

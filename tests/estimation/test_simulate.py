@@ -102,7 +102,7 @@ def test_a_public_total_leaves_no_error_in_the_sum() -> None:
 
 
 def test_draws_come_in_chunks_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "VALUES_AT_ONCE", 10 * TREE.size)
+    monkeypatch.setattr(simulation, "VALUES_PER_CHUNK", 10 * TREE.size)
     sizes = [len(missing) for _, missing in TREE.simulate(None, 25, np.random.default_rng(11))]
     assert sizes == [10, 10, 5]
 

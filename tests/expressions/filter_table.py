@@ -21,7 +21,7 @@ from every_question import LOSS, QUESTIONS, TABLE
 from trust_models import MODELS
 
 import dpcurves as dp
-from dpcurves.cli.app import OWN
+from dpcurves.cli.app import CORE_COMMANDS
 from dpcurves.cli.options import FilterOptions, groups_of
 from dpcurves.conversation import UnsupportedQuery
 from dpcurves.curves.question_json import question_from_json, question_to_json
@@ -62,7 +62,7 @@ def plan_rounds(question: Any, model: Any) -> str:
 
 def list_command_line_questions() -> dict[str, bool]:
     """Return whether each command about a table takes --where, by name; plans of questions included."""
-    commands = {**OWN.commands, **{f"plan {name}": command for name, command in OWN.plans.items()}}
+    commands = {**CORE_COMMANDS.commands, **{f"plan {name}": command for name, command in CORE_COMMANDS.plans.items()}}
     groups = {name: groups_of(command) for name, command in commands.items()}
     terms = {name: {"terms"} & found.keys() for name, found in groups.items()}
     return {name: FilterOptions in groups[name].values() for name in commands if terms[name]}

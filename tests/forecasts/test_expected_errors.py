@@ -11,7 +11,7 @@ import dpcurves as dp
 from dpcurves import display
 from dpcurves.forecasts import ExpectedError, expected_errors, rehearsals
 from dpcurves.forecasts.expected_errors import find_forecast_kind
-from dpcurves.forecasts.reference_distributions import PLACES, distribution_from_curve
+from dpcurves.forecasts.reference_distributions import VALUE_SAMPLERS, distribution_from_curve
 from dpcurves.forecasts.rehearsals import rehearse_answers
 from dpcurves.models import Power, Term
 from dpcurves.noise.randomness import Randomness
@@ -352,8 +352,8 @@ def test_on_many_cells_half_as_many_tables_are_opened_and_bands_found(
     question = dp.CdfQuestion("x", dp.Grid(0, 1, cells=cells))
     found = dp.forecast(question, LOSS, dp.REPLACE_ONE, records=300, rehearsals=4)
     assert found.rehearsals == 4
-    assert len(opened) == len(PLACES) * tables
-    assert widths.count(False) == widths.count(True) == len(PLACES) * tables
+    assert len(opened) == len(VALUE_SAMPLERS) * tables
+    assert widths.count(False) == widths.count(True) == len(VALUE_SAMPLERS) * tables
 
 
 def test_a_distribution_function_on_many_cells_is_rehearsed_on_few(monkeypatch: pytest.MonkeyPatch) -> None:

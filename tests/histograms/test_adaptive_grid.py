@@ -9,7 +9,7 @@ import numpy as np
 from dpcurves.conversation import Release, Setting
 from dpcurves.data import Axis, Grid
 from dpcurves.histograms import AdaptiveGridEstimator
-from dpcurves.histograms.block_estimators import ADAPTIVE, choose_parts
+from dpcurves.histograms.block_estimators import ADAPTIVE_GRID_TUNING, choose_parts
 from dpcurves.mechanisms import AUTO
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
@@ -20,7 +20,7 @@ EMPTY = np.zeros(64**2 + 1, dtype=np.int64)
 
 def test_noise_alone_divides_half_a_block_on_average() -> None:
     """Takes 400 tables of 10,000 empty blocks: 200 blocks, with a deviation of 14; within 4 sigma."""
-    chance, scale = np.random.default_rng(3), 1 / float(ADAPTIVE.coarse_fraction)
+    chance, scale = np.random.default_rng(3), 1 / float(ADAPTIVE_GRID_TUNING.coarse_fraction)
     divided = sum(np.count_nonzero(choose_parts(chance.laplace(0, scale, 10_000), 1, axes=2) > 1) for _ in range(400))
     assert abs(divided - 200) < 4 * np.sqrt(200)
 
@@ -32,7 +32,7 @@ def test_empty_blocks_are_not_read_as_holding_records() -> None:
     200 tables lies within 4 standard errors.
     """
     totals = [empty_total(seed) for seed in range(200)]
-    most = np.log(121) / float(ADAPTIVE.coarse_fraction) / 2
+    most = np.log(121) / float(ADAPTIVE_GRID_TUNING.coarse_fraction) / 2
     assert abs(np.mean(totals)) < most + 4 * np.std(totals) / np.sqrt(len(totals))
 
 

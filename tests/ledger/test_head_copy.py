@@ -11,9 +11,9 @@ from click.testing import CliRunner
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
-from dpcurves.drafts import MARK
+from dpcurves.drafts import DRAFT_PREFIX
 from dpcurves.ledger import Account, Ledger, head_copy
-from dpcurves.ledger.head_copy import RESTORED, find_folder
+from dpcurves.ledger.head_copy import RESTORE_ACTION, find_folder
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 
 ONE = PrivacyLoss.pure(1)
@@ -108,7 +108,7 @@ def test_a_restore_on_purpose_is_one_command_and_stands_in_the_chain(tmp_path: P
     assert (status, "recorded: an older copy was put back" in words) == (0, True)
     (entry,) = Ledger.open(url).events()
     assert (entry.event.action, entry.event.subject) == (
-        RESTORED, "an older copy was put back: it has 2 entries",
+        RESTORE_ACTION, "an older copy was put back: it has 2 entries",
     )  # fmt: skip
     charge(url, "second")
     assert Ledger.open(url).verify().entries == 4
@@ -163,7 +163,7 @@ def test_a_head_that_a_power_failure_cut_off_refuses_nothing_and_drafts_of_kille
     charge(url, "first")
     (head,) = heads.iterdir()
     whole = head.read_text()
-    (heads / f"{MARK}{'0' * 16}.head").write_text("3 ab")  # of a process that was killed
+    (heads / f"{DRAFT_PREFIX}{'0' * 16}.head").write_text("3 ab")  # of a process that was killed
     for cut in (0, 2, 4, len(whole) - 2, len(whole) - 1):  # "2 ab" passed for the head of another copy
         head.write_text(whole[:cut])
         charge(url, f"after {cut}")
@@ -180,9 +180,9 @@ def test_a_head_is_flushed_before_it_has_its_name_and_its_name_afterwards(
     calls: list[tuple[str, bool]] = []
 
     def record(path: Path, *mode: int) -> None:
-        calls.append((path.name[: len(MARK)], path.exists()))
+        calls.append((path.name[: len(DRAFT_PREFIX)], path.exists()))
 
     monkeypatch.setattr(head_copy, "flush", record)
     monkeypatch.setattr(head_copy, "flush_names", record)
     charge(url, "first")
-    assert calls == [(MARK, True), (heads.name, True)]
+    assert calls == [(DRAFT_PREFIX, True), (heads.name, True)]

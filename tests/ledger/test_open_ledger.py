@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from dpcurves.ledger import Account, Ledger, sqlite
-from dpcurves.ledger.chain import UNUSED, Key, flush_names, is_key_unused, link_draft, mark_key_used, write_key
+from dpcurves.ledger.chain import UNUSED_KEY_LINE, Key, flush_names, is_key_unused, link_draft, mark_key_used, write_key
 
 pytestmark = pytest.mark.usefixtures("no_environment_key")
 
@@ -168,7 +168,7 @@ def test_a_start_after_a_kill_between_key_and_ledger_goes_on_and_a_charged_ledge
 ) -> None:
     monkeypatch.setattr(sqlite, "MISSING_SECONDS", 0)
     url, killed = f"sqlite:///{tmp_path}/budget.db", sqlite.FileStorage(f"{tmp_path}/budget.db")
-    write_key(tmp_path / "budget.db.key", f"{killed._digits}\n{UNUSED}")
+    write_key(tmp_path / "budget.db.key", f"{killed._digits}\n{UNUSED_KEY_LINE}")
     steps: list[str] = []
 
     def flush_and_note(folder: Path) -> None:

@@ -20,7 +20,7 @@ from dpcurves.foreign_text import escape_for_terminal
 from dpcurves.ledger import Account, Allowance, Event, Ledger, Member
 from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss, Unit
 from dpcurves.registry import parse_about
-from dpcurves.review import SHEET, describe_review, mark_open, write_review
+from dpcurves.review import REVIEW_FILE, describe_review, mark_open, write_review
 
 NAMES = '<b>a</b> | "x"', "*a* _b_ `c` [l](u)", "- $1. a$ &amp; ~~b~~", "# x", "\\| end"
 """Names that are HTML, Markdown or the end of a cell of a table."""
@@ -155,11 +155,11 @@ def test_a_review_is_never_in_a_published_folder(tmp_path: Path, monkeypatch: py
     for folder in ("web", "web/review", "web/deep/er", "link/review", ".", "b.db"):
         refused = run("review", "sqlite:///b.db", "--out", folder)
         assert (refused.exit_code, refused.stderr.startswith("dpcurves: out:")) == (2, True), folder
-    assert not list(Path("web").rglob(SHEET))
+    assert not list(Path("web").rglob(REVIEW_FILE))
     for _ in range(2):
         assert run("review", "sqlite:///b.db", "a.json", "--out", "review").exit_code == 0
-    assert [path.name for path in Path("review").iterdir()] == [SHEET]
-    assert Path("review", SHEET).stat().st_mode & 0o077 == 0
+    assert [path.name for path in Path("review").iterdir()] == [REVIEW_FILE]
+    assert Path("review", REVIEW_FILE).stat().st_mode & 0o077 == 0
     assert run("publish", "a.json", "--out", "review").exit_code == 2
     assert run("review", "sqlite:///b.db", "--out", "new", "--dataset", "none").exit_code == 2
     assert run("review", "sqlite:///none.db", "--out", "new").exit_code == 2

@@ -33,7 +33,7 @@ def until(is_so: Callable[[], bool]) -> None:
 
 def numbers(path: Path) -> tuple[int, ...]:
     """Return the next number, and the number below which no writer is waited for."""
-    content = path.with_name(path.name + line.ENDING).read_bytes()
+    content = path.with_name(path.name + line.QUEUE_SUFFIX).read_bytes()
     return struct.unpack("=QQ", content.ljust(16, b"\0")[:16])
 
 
@@ -167,7 +167,7 @@ def test_without_a_line_all_is_charged_as_with_one(
 ) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path}/budget.db", bytes(32))
     ledger.create(account(cap=10))
-    spoil(tmp_path / f"budget.db{line.ENDING}", monkeypatch)
+    spoil(tmp_path / f"budget.db{line.QUEUE_SUFFIX}", monkeypatch)
     for request in "abcabc":
         charge(ledger, request)
     assert ledger.verify().entries == 4

@@ -9,14 +9,14 @@ import pytest
 
 import dpcurves as dp
 from dpcurves.arrays import FloatArray
-from dpcurves.curves.pair_mean import ROUNDED
+from dpcurves.curves.pair_mean import ROUNDED_VALUES_NOTE
 from dpcurves.data import Axis
 from dpcurves.noise import Randomness
 from dpcurves.noise.exponential import bound_exp_neg
 from dpcurves.summaries.kernels import CellMiddleKernel
 from dpcurves_local import Coins, Collection, Rounding, Task
 from dpcurves_local import device as rounding
-from dpcurves_local.device import PARTS, StochasticRounding
+from dpcurves_local.device import ROUNDING_DENOMINATOR, StochasticRounding
 from dpcurves_local.responses import RANDOMISERS, Randomiser
 
 
@@ -47,7 +47,7 @@ def test_a_rounded_value_loses_at_most_epsilon(
     for cells in (2, 3, 5):
         way, chance = kind(cells + 1, epsilon), StochasticRounding(Axis("x", dp.Grid(0, 1, cells=cells)))
         before, parts = (each.tolist() for each in chance.find_probabilities(np.arange(chance.fine_axis.slots)))
-        mixtures = [(first, Fraction(part, PARTS)) for first, part in zip(before, parts, strict=True)]
+        mixtures = [(first, Fraction(part, ROUNDING_DENOMINATOR)) for first, part in zip(before, parts, strict=True)]
         for report in way.list_reports():
             of = [way.find_probability(answer, report) for answer in range(cells + 1)]
             row = [(1 - part) * of[first] + part * of[first + (part > 0)] for first, part in mixtures]
@@ -63,7 +63,11 @@ def test_a_value_between_middles_is_kept_on_average_and_others_go_to_the_ends(ce
     for number, first, part in zip(fine.tolist(), before.tolist(), parts.tolist(), strict=True):
         middle = Fraction(2 * number + 1, 2) * cells / chance.fine_axis.slots
         kept = min(max(middle, Fraction(1, 2)), cells - Fraction(1, 2))
-        assert 0 <= kept - (first + Fraction(1, 2) + Fraction(part, PARTS)) < Fraction(1, PARTS)
+        assert (
+            0
+            <= kept - (first + Fraction(1, 2) + Fraction(part, ROUNDING_DENOMINATOR))
+            < Fraction(1, ROUNDING_DENOMINATOR)
+        )
 
 
 def test_coins_fall_by_their_chances_and_what_is_missing_stays_so() -> None:
@@ -119,7 +123,7 @@ def test_means_are_told_with_what_coins_and_gaps_between_middles_leave_open() ->
 def test_a_rounded_histogram_says_so_and_tells_no_collisions() -> None:
     task = asked(8)
     curve = collected(task, np.linspace(0, 1, 1000), 1)
-    assert ROUNDED in curve.notes
+    assert ROUNDED_VALUES_NOTE in curve.notes
     again = dp.Histogram.from_json(curve.to_json())
     for table in (curve, again):
         with pytest.raises(ValueError, match="^curve: values were rounded at random, so counts of single cells"):

@@ -31,7 +31,7 @@ from dpcurves_local import (
 )
 from dpcurves_local.aggregated_reports import AggregatedReports
 from dpcurves_local.report_file import normalize_name
-from dpcurves_local.second_round import KEY, PROBABILITY_PARTS, find_largest_ratio
+from dpcurves_local.second_round import PROBABILITY_PARTS, VERSION_FIELD, find_largest_ratio
 from dpcurves_local.trust import (
     build_all_levels_tree,
     build_randomisers,
@@ -130,7 +130,7 @@ def test_a_second_round_is_the_same_for_everybody_who_reads_it(tmp_path: Path) -
         {"task": 3},
         {"task": stored["task"] | {"coins": "public"}},
         {"epsilon": 3},
-        {KEY: 7},
+        {VERSION_FIELD: 7},
     ):
         with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
             SecondRound.from_json(json.dumps(stored | change))

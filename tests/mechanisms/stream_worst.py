@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 
 from dpcurves.distributions import Family, Noise
 from dpcurves_streams.distributions import GroupedCounts, PrefixTree, prefix_denominator, prefix_noise
-from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE
+from dpcurves_streams.mechanisms.pegasus import LATTICE_UNITS_PER_TUPLE
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -61,7 +61,7 @@ def deviations(values: IntArray) -> IntArray:
         total = int(members.sum())
         below = members * length <= total
         found[length - 1] = (
-            2 * PARTS_OF_TUPLE * (total * int(below.sum()) - length * int(members[below].sum())) // length
+            2 * LATTICE_UNITS_PER_TUPLE * (total * int(below.sum()) - length * int(members[below].sum())) // length
         )
     return found
 

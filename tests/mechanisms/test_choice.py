@@ -15,7 +15,7 @@ from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.distributions import IntervalSums
 from dpcurves.mechanisms import (
     AUTO,
-    LINEAR,
+    LINEAR_CHOICE,
     ExponentialQuantiles,
     FlatHistogram,
     LinearMechanism,
@@ -23,7 +23,7 @@ from dpcurves.mechanisms import (
     SquareRoot,
     TreeSums,
 )
-from dpcurves.mechanisms.auto import ANSWERED_BY, resolution_error
+from dpcurves.mechanisms.auto import MECHANISM_BY_QUERY, resolution_error
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne, Unit
 from dpcurves.queries import CountQuery, CountUse, Hint
@@ -39,7 +39,7 @@ def public(units: int) -> ReplaceOne:
 
 def test_both_choosers_are_mechanisms() -> None:
     mechanism: Mechanism = AUTO
-    linear: LinearMechanism = LINEAR
+    linear: LinearMechanism = LINEAR_CHOICE
     assert mechanism.plan(sums(1, 4, 2), PURE, PRIVATE) == linear.plan(sums(1, 4, 2), PURE, PRIVATE)
 
 
@@ -50,28 +50,28 @@ def test_cuts_are_chosen_and_single_cells_and_sums_are_flat() -> None:
 
 
 def test_prefixes_of_few_cells_are_flat_and_of_many_a_tree() -> None:
-    assert LINEAR.choose_mechanism(counts(1, 8), PURE, PRIVATE) == FlatHistogram()
-    assert LINEAR.choose_mechanism(counts(1, 4096), PURE, PRIVATE) == TreeSums()
+    assert LINEAR_CHOICE.choose_mechanism(counts(1, 8), PURE, PRIVATE) == FlatHistogram()
+    assert LINEAR_CHOICE.choose_mechanism(counts(1, 4096), PURE, PRIVATE) == TreeSums()
 
 
 def test_next_to_no_noise_needs_no_tree() -> None:
-    assert LINEAR.choose_mechanism(counts(1, 1024), PrivacyLoss.pure(100), PRIVATE) == FlatHistogram()
+    assert LINEAR_CHOICE.choose_mechanism(counts(1, 1024), PrivacyLoss.pure(100), PRIVATE) == FlatHistogram()
 
 
 def test_without_a_hint_every_cell_is_counted() -> None:
     for hint in (None, Hint.PEAKED, Hint.ATOMS):
         query = replace(counts(1, 4096), hint=hint)
         assert (
-            LINEAR.choose_mechanism(query, PURE, public(10**6))
-            == LINEAR.choose_mechanism(query, WEAK, public(100))
+            LINEAR_CHOICE.choose_mechanism(query, PURE, public(10**6))
+            == LINEAR_CHOICE.choose_mechanism(query, WEAK, public(100))
             == TreeSums()
         )
 
 
 def test_of_spread_records_resolution_is_bought_where_it_can_be_afforded() -> None:
     query = replace(counts(1, 4096), hint=Hint.SPREAD)
-    assert LINEAR.choose_mechanism(query, PURE, public(10**6)) == TreeSums()
-    few = LINEAR.choose_mechanism(query, WEAK, public(100))
+    assert LINEAR_CHOICE.choose_mechanism(query, PURE, public(10**6)) == TreeSums()
+    few = LINEAR_CHOICE.choose_mechanism(query, WEAK, public(100))
     assert isinstance(few, TreeSums | FlatHistogram)
     assert few.width >= 64
 
@@ -83,7 +83,7 @@ def test_of_spread_records_the_choice_has_the_least_predicted_error_of_all_width
         for width in (2**power for power in range(11))
         for mechanism in (FlatHistogram(width), TreeSums(width))
     }
-    chosen = LINEAR.choose_mechanism(query, PURE, who)
+    chosen = LINEAR_CHOICE.choose_mechanism(query, PURE, who)
     assert isinstance(chosen, TreeSums | FlatHistogram)
     assert chosen.width > 1
     assert totals[chosen] == min(totals.values())
@@ -97,10 +97,10 @@ def test_full_cells_are_counted_through_a_square_root_if_the_loss_is_concentrate
         AUTO.choose_mechanism(query, PURE, public(10**6)),
         AUTO.choose_mechanism(query, rho, PRIVATE),
         AUTO.choose_mechanism(counts(2, 128), rho, public(10**6)),
-        LINEAR.choose_mechanism(query, rho, public(10**6)),
+        LINEAR_CHOICE.choose_mechanism(query, rho, public(10**6)),
     ):
         assert isinstance(sparse, TreeSums | FlatHistogram)
-    root, tree = (mechanism.plan(query, rho, public(1024)).error for mechanism in (AUTO, LINEAR))
+    root, tree = (mechanism.plan(query, rho, public(1024)).error for mechanism in (AUTO, LINEAR_CHOICE))
     assert root < tree
 
 
@@ -110,7 +110,9 @@ def test_cells_that_are_unlike_their_neighbours_are_counted_through_a_square_roo
 ) -> None:
     uneven, rho = replace(counts(1, 256), use=CountUse.UNEVEN), PrivacyLoss.zcdp("0.5")
     assert AUTO.choose_mechanism(uneven, rho, adjacency) == SquareRoot()
-    assert AUTO.choose_mechanism(uneven, PURE, adjacency) == LINEAR.choose_mechanism(counts(1, 256), PURE, adjacency)
+    assert AUTO.choose_mechanism(uneven, PURE, adjacency) == LINEAR_CHOICE.choose_mechanism(
+        counts(1, 256), PURE, adjacency
+    )
     assert isinstance(
         AUTO.choose_mechanism(replace(counts(2, 128), use=CountUse.UNEVEN), rho, adjacency), TreeSums | FlatHistogram
     )
@@ -160,7 +162,7 @@ def test_run_needs_no_more_than_the_plan() -> None:
 
 
 def test_a_mechanism_that_is_named_for_a_query_declares_that_it_answers_it() -> None:
-    for query, place in ANSWERED_BY.items():
+    for query, place in MECHANISM_BY_QUERY.items():
         file, _, name = place.partition(":")
         mechanism = getattr(import_module(f"dpcurves.mechanisms.{file}"), name)
         assert query in {kind.__name__ for kind in mechanism.query_types}
@@ -173,6 +175,6 @@ def test_plans_are_the_same_when_made_again() -> None:
 
 def test_what_no_mechanism_can_do_is_refused() -> None:
     with pytest.raises(UnsupportedQuery):
-        LINEAR.plan(cuts(8, 2), PURE, PRIVATE)
+        LINEAR_CHOICE.plan(cuts(8, 2), PURE, PRIVATE)
     with pytest.raises(UnsupportedQuery, match="loss above zero"):
         AUTO.plan(CountQuery(axes(1, 4), CountUse.CELLS), PURE * Fraction(0), PRIVATE)

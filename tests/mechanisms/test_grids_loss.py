@@ -33,7 +33,7 @@ Answer = Callable[[Plan], tuple[int, ...]]
 
 @pytest.fixture(autouse=True)
 def _tiny_tables_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refined_grid, "REFINED", replace(refined_grid.REFINED, min_cells=2))
+    monkeypatch.setattr(refined_grid, "REFINED_GRID_TUNING", replace(refined_grid.REFINED_GRID_TUNING, min_cells=2))
 
 
 def asked(estimator: TableEstimator, setting: Setting, answer: Answer) -> list[Plan]:

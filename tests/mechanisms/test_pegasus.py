@@ -24,8 +24,8 @@ from dpcurves_streams.mechanisms import STREAMS, Pegasus, pegasus
 from dpcurves_streams.mechanisms.pegasus import (
     DEVIATION_CHANGE,
     LARGEST_GROUPED_COUNT,
+    LATTICE_UNITS_PER_TUPLE,
     LONGEST_GROUP,
-    PARTS_OF_TUPLE,
     STATE_COLUMNS,
     GroupingState,
     build_fenwick_trees,
@@ -41,7 +41,7 @@ STATES = (Categories("state", ("a",)),)
 def deviation(values: tuple[int, ...]) -> int:
     """On the lattice, rounded down."""
     mean = Fraction(sum(values), len(values))
-    return floor(PARTS_OF_TUPLE * sum(abs(value - mean) for value in values))
+    return floor(LATTICE_UNITS_PER_TUPLE * sum(abs(value - mean) for value in values))
 
 
 def chance_below(noise: Noise, limit: IntArray) -> FloatArray:
@@ -254,8 +254,8 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
     distribution, generator, kinds = plan.distribution.require_type(GroupedCounts), np.random.default_rng(5), set()
     assert (
         1 / distribution.noise.parameter
-        + DEVIATION_CHANGE * PARTS_OF_TUPLE / distribution.threshold_noise.parameter
-        + 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE / distribution.test_noise.parameter
+        + DEVIATION_CHANGE * LATTICE_UNITS_PER_TUPLE / distribution.threshold_noise.parameter
+        + 2 * DEVIATION_CHANGE * LATTICE_UNITS_PER_TUPLE / distribution.test_noise.parameter
         == 5
     )
     for _ in range(100):
@@ -268,10 +268,10 @@ def test_steps_hide_a_tuple_behind_a_threshold_and_a_test_that_are_larger_as_the
         more, shifted = stream.copy(), noises.copy()
         more[time_step] += 1
         shifted[time_step, 0] -= 1
-        shifted[time_steps[0], 1] += DEVIATION_CHANGE * PARTS_OF_TUPLE
+        shifted[time_steps[0], 1] += DEVIATION_CHANGE * LATTICE_UNITS_PER_TUPLE
         closes = len(time_steps) > 1 and not told[time_steps[-1]][1]
         if closes:
-            shifted[time_steps[-1], 2] += 2 * DEVIATION_CHANGE * PARTS_OF_TUPLE
+            shifted[time_steps[-1], 2] += 2 * DEVIATION_CHANGE * LATTICE_UNITS_PER_TUPLE
         assert shown(plan, more, shifted) == told
         kinds.add((time_step == time_steps[0], time_step == time_steps[-1], closes))
     assert len(kinds) > 5
@@ -291,7 +291,7 @@ def test_a_group_closes_when_it_is_longest_whatever_it_holds_and_deviations_fit_
         joined = found(longer, 2**58, 0 * longer)
         assert joined[1:LONGEST_GROUP].all()
         assert joined[LONGEST_GROUP:].tolist() == [0, 0]
-    limit, own = PARTS_OF_TUPLE * LONGEST_GROUP * LARGEST_GROUPED_COUNT // 2, np.full(by_turns.shape, -(2**59))
+    limit, own = LATTICE_UNITS_PER_TUPLE * LONGEST_GROUP * LARGEST_GROUPED_COUNT // 2, np.full(by_turns.shape, -(2**59))
     own[-1] = 0
     assert [int(found(by_turns, over, own)[-1]) for over in (limit, limit + 1)] == [0, 1]
 
@@ -327,7 +327,7 @@ def test_example_7_of_the_paper() -> None:
     exact = np.zeros((5, 1), np.int64)
     found = decide_groups(
         values,
-        exact + 2 * PARTS_OF_TUPLE,
+        exact + 2 * LATTICE_UNITS_PER_TUPLE,
         exact,
         np.zeros((1, STATE_COLUMNS), np.int64),
         build_fenwick_trees(exact[:1], 64),

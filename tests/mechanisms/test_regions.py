@@ -11,7 +11,7 @@ from tiny_tables import ADJACENCIES, axes, counts, data_sets, neighbours
 
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.distributions import IntervalSums
-from dpcurves.mechanisms import AUTO, LINEAR, RegionSums
+from dpcurves.mechanisms import AUTO, LINEAR_CHOICE, RegionSums
 from dpcurves.mechanisms.linear import compute_exact_sums
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, Adjacency, PrivacyLoss, ReplaceOne
@@ -59,7 +59,7 @@ def test_regions_are_intervals_of_the_order() -> None:
     query = regions(((0, 3), (0, 1, 3)), CountUse.CELLS)
     plan = AUTO.plan(query, PrivacyLoss.pure(10**6), AddRemove(EACH_RECORD))
     assert AUTO.run(np.array([1, 2, 4, 8, 5]), plan, Randomness.from_seed(0)) == (13, 2, 8, 5, 2, 5)
-    assert LINEAR.run(np.array([1, 2, 4, 8, 5]), plan, Randomness.from_seed(0)) == (13, 2, 8, 5, 2, 5)
+    assert LINEAR_CHOICE.run(np.array([1, 2, 4, 8, 5]), plan, Randomness.from_seed(0)) == (13, 2, 8, 5, 2, 5)
 
 
 def test_prefixes_are_read_from_a_tree_over_the_regions() -> None:

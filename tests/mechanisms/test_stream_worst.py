@@ -23,7 +23,12 @@ from dpcurves.distributions import Family, Noise
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 from dpcurves_streams.distributions import GroupedCounts, PrefixTree
 from dpcurves_streams.mechanisms import Pegasus
-from dpcurves_streams.mechanisms.pegasus import PARTS_OF_TUPLE, STATE_COLUMNS, build_fenwick_trees, decide_groups
+from dpcurves_streams.mechanisms.pegasus import (
+    LATTICE_UNITS_PER_TUPLE,
+    STATE_COLUMNS,
+    build_fenwick_trees,
+    decide_groups,
+)
 from dpcurves_streams.queries import GroupedTimeStepQuery
 
 STATES = (Categories("state", ("a",)),)
@@ -83,7 +88,7 @@ def test_no_group_loses_more_than_the_ceiling(epsilon: str) -> None:
             worst,
             abs(log_chance_of_group(values, distribution) - log_chance_of_group(more, distribution)) / float(share),
         )
-    assert 0.3 < worst < CEILING + 4 / PARTS_OF_TUPLE / 8  # each deviation is rounded down by less than a step
+    assert 0.3 < worst < CEILING + 4 / LATTICE_UNITS_PER_TUPLE / 8  # each deviation is rounded down by less than a step
 
 
 @pytest.mark.parametrize(("widths", "variances"), [((1,), (1,)), ((3, 1), ("1", "1/2")), ((3, 1), ("1/2", "1/2"))])

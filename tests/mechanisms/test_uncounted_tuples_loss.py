@@ -39,7 +39,7 @@ from dpcurves_streams.mechanisms import (
 )
 from dpcurves_streams.mechanisms.counters import Buffers, squared_sensitivity
 from dpcurves_streams.mechanisms.hierarchy import division_rule
-from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, PARTS_OF_TUPLE
+from dpcurves_streams.mechanisms.pegasus import DEVIATION_CHANGE, LATTICE_UNITS_PER_TUPLE
 from dpcurves_streams.mechanisms.with_uncounted import BEYOND_FRACTION, split_plan
 from dpcurves_streams.queries import (
     Forest,
@@ -218,7 +218,7 @@ def cost(distribution: Any, plan: Plan, tuples: int) -> Fraction:
         group = (
             tuples
             * DEVIATION_CHANGE
-            * PARTS_OF_TUPLE
+            * LATTICE_UNITS_PER_TUPLE
             * (1 / distribution.threshold_noise.parameter + 2 / distribution.test_noise.parameter)
         )
         return spent(distribution.noise, 1, tuples, is_pure=pure) + (group if pure else group**2 / 2)

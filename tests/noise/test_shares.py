@@ -13,7 +13,7 @@ import pytest
 from agreement import alike, follows
 from numpy.typing import NDArray
 
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.distributions import Family, Noise
 from dpcurves.distributions.output_distribution import simulate_noise
 from dpcurves.noise import Randomness, discrete_gaussian
@@ -215,8 +215,8 @@ def test_shares_of_gaussians_are_discrete_gaussians() -> None:
 def test_the_distribution_of_shares_tells_their_sum_and_is_read_back() -> None:
     of_ten = Noise(Family.LAPLACE, Fraction(10, 3)).sum_over_parties(Fraction(10, 7))
     assert of_ten.variance == pytest.approx(Noise(Family.LAPLACE, Fraction(10, 3)).variance * 10 / 7)
-    assert STORED.encode(of_ten)["parties"] == "10/7"
-    assert STORED.decode(Noise, STORED.encode(of_ten)) == of_ten
+    assert STORED_CODEC.encode(of_ten)["parties"] == "10/7"
+    assert STORED_CODEC.decode(Noise, STORED_CODEC.encode(of_ten)) == of_ten
     assert of_ten.sum_over_parties(Fraction(10, 5)) == Noise(Family.LAPLACE, Fraction(10, 3), 2)
     drawn = (
         sample_polya_differences(Fraction(10, 3), Fraction(1, 7), 10 * 200_000, Randomness.from_seed(4))

@@ -19,7 +19,7 @@ from dpcurves_parties.crypto.circuits import trace_circuit
 from dpcurves_parties.crypto.garbling import reconstruct_bits
 from dpcurves_parties.crypto.two_party import InputOwner, Job, evaluate, garble
 from dpcurves_parties.pairs import Connection, run_protocol
-from dpcurves_parties.serving.identity import CERTIFICATE, PROOF, Identity
+from dpcurves_parties.serving.identity import CERTIFICATE_FILE, TLS_KEY_FILE, Identity
 
 pytest.importorskip("rbcl")
 NAME = "127.0.0.1"
@@ -35,7 +35,7 @@ def context(own: Identity, other: Identity, protocol: int) -> ssl.SSLContext:
     """Proves who one is, and believes one other."""
     made = ssl.SSLContext(protocol)
     made.minimum_version = ssl.TLSVersion.TLSv1_3
-    made.load_cert_chain(Path(own.folder, CERTIFICATE), Path(own.folder, PROOF))
+    made.load_cert_chain(Path(own.folder, CERTIFICATE_FILE), Path(own.folder, TLS_KEY_FILE))
     made.load_verify_locations(cadata=other.public.certificate)
     made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     made.verify_mode = ssl.CERT_REQUIRED

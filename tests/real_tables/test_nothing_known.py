@@ -19,7 +19,7 @@ import dpcurves as dp
 from dpcurves.curves.class_table import Metric
 from dpcurves.curves.result import IntervalResult, result_from_json
 from dpcurves.display import frame_columns
-from dpcurves.forecasts.expected_errors import KINDS
+from dpcurves.forecasts.expected_errors import FORECAST_KINDS
 from dpcurves.forecasts.reference_distributions import import_forecast_modules
 from dpcurves.inference.known_numbers import is_uninformative, known_curve, known_number, known_values
 
@@ -219,7 +219,7 @@ def test_an_uplift_without_treated_records_is_not_known() -> None:
 
 def test_the_registry_of_questions_is_read_whole() -> None:
     """Each question that has a forecast is among those of this file, or its result has no ends."""
-    registered = {kind.__name__ for kind in KINDS} | {
+    registered = {kind.__name__ for kind in FORECAST_KINDS} | {
         kind.__name__ for place in import_forecast_modules() for kind in place.FORECASTS
     }
     here = {type(question).__name__ for question in QUESTIONS}

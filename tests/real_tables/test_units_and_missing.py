@@ -13,7 +13,7 @@ import polars
 import pytest
 
 import dpcurves as dp
-from dpcurves.conversation import ALL, CellWorkload, Release, ask_workload
+from dpcurves.conversation import WHOLE_BUDGET, CellWorkload, Release, ask_workload
 from dpcurves.curves.outside import (
     OutsideCount,
     infinite_note_thresholds,
@@ -265,7 +265,7 @@ class UnorderedTimes(TableQuestion):
     def steps(self, setting: Any) -> Any:
         """Ask for the counts of pairs of cells, and return the notes."""
         grid = BETWEEN.with_outside(Outside.APART)
-        table = yield from ask_workload(CellWorkload((Axis("in at", grid), Axis("out at", grid))), ALL)
+        table = yield from ask_workload(CellWorkload((Axis("in at", grid), Axis("out at", grid))), WHOLE_BUDGET)
         return notes_on_swapped_columns(table, grid.slots)
 
 

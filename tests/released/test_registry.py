@@ -16,12 +16,12 @@ from click.testing import CliRunner
 import dpcurves as dp
 from dpcurves.arguments import InvalidArgument
 from dpcurves.cli.app import build
-from dpcurves.conversation import ELSEWHERE, OPEN, PrivacyStatement
+from dpcurves.conversation import EXTERNAL_TRUST_PREFIX, OPEN_TRUST_MODEL, PrivacyStatement
 from dpcurves.curves.result import ReleasedResult, result_from_json
 from dpcurves.foreign_text import escape_for_markdown, escape_for_terminal
 from dpcurves.registry import (
     ENTRY_FIELDS,
-    NOTHING_KNOWN,
+    NO_DETAILS,
     TEMPLATE,
     About,
     check_entry,
@@ -31,8 +31,8 @@ from dpcurves.registry import (
     parse_about,
 )
 from dpcurves_local import trust as local_trust
-from dpcurves_parties.pairs.mechanisms import SERVERS
-from dpcurves_parties.shares.function_shares import NAMED
+from dpcurves_parties.pairs.mechanisms import PAIRS_BY_SERVERS
+from dpcurves_parties.shares.function_shares import TRUST_NAME
 from dpcurves_sites.trust import SecureSum
 
 KEPT = Path(__file__).parent / "0.1.0" / "curves.jsonl"
@@ -64,13 +64,13 @@ def test_entries_of_all_kinds_are_valid_and_read_back_unchanged(kept: list[Relea
         assert check_entry(stored) == []
         assert stored == entry
         assert stored["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == result.privacy.epsilon
-        described = make_entry({"a": result}, NOTHING_KNOWN)["deployment"]["basic"]["description"]
+        described = make_entry({"a": result}, NO_DETAILS)["deployment"]["basic"]["description"]
         assert f"- a: {escape_for_markdown(result._title())}." in described
         assert f"{type(result).__name__}(" not in described
 
 
 def test_missing_facts_are_named_and_not_invented(kept: list[ReleasedResult]) -> None:
-    entry = make_entry({"a": kept[0]}, NOTHING_KNOWN)
+    entry = make_entry({"a": kept[0]}, NO_DETAILS)
     text = format_entry(entry)
     assert {problem.removesuffix(" is missing") for problem in check_entry(entry)} == REQUIRED - {
         "deployment.basic.data_product_type", "deployment.basic.description",
@@ -90,8 +90,8 @@ LOSSES: tuple[tuple[dict[str, Any], str | None, dict[str, float]], ...] = (
     ({"epsilon": None, "rho": 1e-7}, "Zero-concentrated DP", {"rho": 1e-7}),
     ({"epsilon": None, "rho": 0.1, "delta": 1e-6}, "Custom", {"rho": 0.1, "delta": 1e-6}),
     ({"seeded": True}, None, {}),
-    ({"trust": OPEN}, None, {}),
-    ({"trust": f"{ELSEWHERE}OpenDP"}, None, {}),
+    ({"trust": OPEN_TRUST_MODEL}, None, {}),
+    ({"trust": f"{EXTERNAL_TRUST_PREFIX}OpenDP"}, None, {}),
 )
 
 
@@ -126,7 +126,8 @@ def test_losses_of_several_releases_are_added_once_and_rounded_up(kept: list[Rel
     [
         ("one curator", "Central"), ("one curator, who counts in PostgreSQL", "Central"),
         ("each person at home", "Local"), (str(SecureSum(10, 3, max_dropouts=1)), "Federated"),
-        (f"{NAMED}, owners named", "Federated"), (SERVERS, "Federated"), ("a trust model of others", None),
+        (f"{TRUST_NAME}, owners named", "Federated"), (PAIRS_BY_SERVERS, "Federated"),
+        ("a trust model of others", None),
     ],
 )  # fmt: skip
 def test_each_trust_model_has_its_deployment_model(kept: list[ReleasedResult], trust: str, model: str | None) -> None:

@@ -23,10 +23,10 @@ from dpcurves_server import MACHINE, Role
 from dpcurves_server.authentication import COOKIE, Authenticator
 from dpcurves_server.issuer import AuthorizationRequest, ClientCredentials, Issuer
 from dpcurves_server.launch import create_app
-from dpcurves_server.pages.account_pages import ERRAND
+from dpcurves_server.pages.account_pages import PENDING_SIGN_IN_COOKIE
 from dpcurves_server.pages.page_context import Site
 from dpcurves_server.pages.site import build_routes
-from dpcurves_server.people import UNKNOWN, RateLimiter
+from dpcurves_server.people import UNKNOWN_IDENTITY, RateLimiter
 
 HERE = "https://flights.example"
 NOT_TRUSTED = "did not confirm who you are"
@@ -90,7 +90,7 @@ def test_whom_the_issuer_recognises_has_a_session_as_by_a_password(gates: Gates)
     cookies = answer.headers.get_list("set-cookie")
     (session,) = (each for each in cookies if each.startswith(f"{COOKIE}="))
     assert all(each in session for each in ("HttpOnly", "Secure", "Path=/", "SameSite=lax"))
-    assert any(each.startswith(f'{ERRAND}=""') for each in cookies)
+    assert any(each.startswith(f'{PENDING_SIGN_IN_COOKIE}=""') for each in cookies)
     assert "/sign-out" in browser.get("/datasets").text
     events = gates.scene.gate.audit.events(MACHINE)
     assert ("ann", "signed in by another authority") in {(each.event.actor, each.event.action) for each in events}
@@ -99,12 +99,12 @@ def test_whom_the_issuer_recognises_has_a_session_as_by_a_password(gates: Gates)
 def test_going_out_shows_the_issuer_hashes_and_the_browser_alone_the_secret(gates: Gates) -> None:
     out = gates.browser().get("/oidc")
     query = {name: texts[0] for name, texts in parse_qs(urlsplit(out.headers["location"]).query).items()}
-    errand = AuthorizationRequest(out.cookies[ERRAND])
+    errand = AuthorizationRequest(out.cookies[PENDING_SIGN_IN_COOKIE])
     assert (query["state"], query["nonce"], query["code_challenge_method"]) == (errand.state, errand.nonce, "S256")
     assert query["redirect_uri"] == f"{HERE}/oidc/back"
     assert not {errand.secret, errand.verifier, CLIENT.secret} & set(query.values())
     assert "max-age=600" in out.headers["set-cookie"].lower()
-    assert repr(errand) != repr(AuthorizationRequest(out.cookies[ERRAND]))  # it has no repr
+    assert repr(errand) != repr(AuthorizationRequest(out.cookies[PENDING_SIGN_IN_COOKIE]))  # it has no repr
     assert CLIENT.secret not in repr(CLIENT)
 
 
@@ -176,7 +176,7 @@ def test_a_state_that_is_none_or_anothers_is_refused_before_the_issuer_is_asked(
 def test_a_code_is_good_once(gates: Gates) -> None:
     browser, kept = gates.browser(), gates.browser()
     out = browser.get("/oidc")
-    kept.cookies.set(ERRAND, out.cookies[ERRAND])
+    kept.cookies.set(PENDING_SIGN_IN_COOKIE, out.cookies[PENDING_SIGN_IN_COOKIE])
     back = followed(out.headers["location"]).removeprefix(HERE)
     assert browser.get(back).status_code == 303
     refused(kept.get(back), NOT_TRUSTED)
@@ -187,11 +187,11 @@ def test_nobody_is_made_by_signing_in_and_who_is_locked_out_stays_out(gates: Gat
     before = [each.name for each in people.all(MACHINE)]
     for subject in ("somebody", "ann", SUBJECT.swapcase() + "0"):
         gates.elsewhere.subject = subject
-        refused(gates.through(gates.browser()), UNKNOWN.split(":")[0])
+        refused(gates.through(gates.browser()), UNKNOWN_IDENTITY.split(":")[0])
     assert [each.name for each in people.all(MACHINE)] == before
     gates.elsewhere.be_honest()
     people.lock(MACHINE, "ann")
-    refused(gates.through(gates.browser()), UNKNOWN.split(":")[0])
+    refused(gates.through(gates.browser()), UNKNOWN_IDENTITY.split(":")[0])
     people.unlock(MACHINE, "ann")
     assert gates.through(gates.browser()).status_code == 303
 
@@ -199,7 +199,7 @@ def test_nobody_is_made_by_signing_in_and_who_is_locked_out_stays_out(gates: Gat
 def test_a_subject_counts_with_its_own_issuer_alone(gates: Gates) -> None:
     gates.scene.gate.people.set_subject(MACHINE, "bob", "https://another.example", "of another issuer")
     gates.elsewhere.subject = "of another issuer"
-    refused(gates.through(gates.browser()), UNKNOWN.split(":")[0])
+    refused(gates.through(gates.browser()), UNKNOWN_IDENTITY.split(":")[0])
 
 
 def test_one_gets_back_to_the_first_page_and_nowhere_else(gates: Gates) -> None:
@@ -275,7 +275,7 @@ def test_operators_say_who_goes_by_which_subject_and_of_keepers_the_machine_alon
     begun = scene.gate.sessions.begin_for_subject(gates.elsewhere.url, "of eve")
     people.set_subject(oda, "eve", gates.elsewhere.url, "")
     assert scene.gate.sessions.find(begun.cookie) is None
-    with pytest.raises(ProtocolError, match=UNKNOWN.split(":")[0]):
+    with pytest.raises(ProtocolError, match=UNKNOWN_IDENTITY.split(":")[0]):
         scene.gate.sessions.begin_for_subject(gates.elsewhere.url, "of eve")
 
 

@@ -21,7 +21,7 @@ from dpcurves.models import Level, Link, NumericColumn, Power, Scorecard, Term
 from dpcurves_server.authentication import COOKIE, Authenticator
 from dpcurves_server.cli.commands import build_forms
 from dpcurves_server.declared_columns import Declared
-from dpcurves_server.pages.page_context import STATIC, Site, load_templates, read_static
+from dpcurves_server.pages.page_context import STATIC_FILES, Site, load_templates, read_static
 from dpcurves_server.pages.question_pages import list_question_groups
 from dpcurves_server.pages.site import PAGES, build_routes
 from dpcurves_server.questions import question_id, request_id
@@ -421,7 +421,7 @@ def test_files_of_pages_are_those_of_the_package_alone(site: Pages) -> None:
         r"https?://(?!www\.w3\.org)", "".join(read_static(name).decode() for name in ("style.css", "icon.svg"))
     )
     assert len(text) < 40_000
-    assert STATIC.keys() == {"style.css", "htmx.min.js", "form.js", "try.js", "icon.svg", "htmx.LICENSE.txt"}
+    assert STATIC_FILES.keys() == {"style.css", "htmx.min.js", "form.js", "try.js", "icon.svg", "htmx.LICENSE.txt"}
 
 
 def test_the_scripts_of_pages_are_what_their_licence_says() -> None:
@@ -435,7 +435,7 @@ def test_scripts_listen_to_events_that_the_kept_htmx_sends() -> None:
     library = read_static("htmx.min.js").decode()
     heard = {
         event
-        for name in STATIC
+        for name in STATIC_FILES
         if name.endswith(".js") and "htmx" not in name
         for event in re.findall(r"\"(htmx:[\w:]+)\"", read_static(name).decode())
     }

@@ -164,7 +164,7 @@ def test_a_plan_beyond_the_memory_is_refused_in_one_line(scene: Scene) -> None:
         "planner.main()"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=SECONDS, check=True)
-    assert planner.TOO_LARGE.encode() in ended.stdout
+    assert planner.TOO_LARGE_MESSAGE.encode() in ended.stdout
 
 
 def test_planning_a_histogram_does_not_grow_with_its_cells() -> None:

@@ -31,7 +31,7 @@ from dpcurves_server.questions import State
 from dpcurves_server.queue import Queue, WorkerRole
 from dpcurves_server.store import Archive
 from dpcurves_server.tables import QUESTIONS
-from dpcurves_server.worker import MISFIT, UNREADABLE, Worker, _try_step, format_error
+from dpcurves_server.worker import SCHEMA_MISMATCH, UNREADABLE_RECORDS, Worker, _try_step, format_error
 
 
 class Killed(BaseException):
@@ -279,7 +279,7 @@ def test_nothing_that_the_records_have_is_told_to_who_asks_them(scene: Scene) ->
         asked = scene.gate.questions.ask(scene.ann, "delays", HISTOGRAM, LOSS)
         Worker(scene.url, "one").work_once()
         Queue(scene.gate.archive).publish_states()
-        assert scene.gate.questions.get(scene.ann, asked.id).refusal in (MISFIT, UNREADABLE)
+        assert scene.gate.questions.get(scene.ann, asked.id).refusal in (SCHEMA_MISMATCH, UNREADABLE_RECORDS)
     assert scene.gate.archive.ledger.balance("flights").spent.billionths == 0
 
 

@@ -11,7 +11,7 @@ from dpcurves.session import Session
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_server.principals import Principal
 from dpcurves_server.questions import State
-from dpcurves_server.queue import TAKEN_BACK, Queue
+from dpcurves_server.queue import WITHDRAWN_MESSAGE, Queue
 from dpcurves_server.worker import Worker
 
 
@@ -45,7 +45,7 @@ def test_what_was_not_charged_is_taken_back_and_may_be_asked_again(scene: Scene)
     assert scene.gate.questions.get(scene.ann, id).state is State.QUEUED  # the clock has not struck
     assert not Worker(scene.url, "here").work_once()
     assert (state(scene, id), spent(scene)) == (State.REFUSED, "0")
-    assert scene.gate.questions.get(scene.ann, id).refusal == TAKEN_BACK
+    assert scene.gate.questions.get(scene.ann, id).refusal == WITHDRAWN_MESSAGE
     assert done(scene)[-1] == ("stu", "wanted taken back")
     assert asked(scene) == id
     assert Worker(scene.url, "here").work_once()

@@ -29,7 +29,7 @@ from dpcurves_server.middleware import LARGEST_FILE, LARGEST_REQUEST
 from dpcurves_server.pages.page_context import Site
 from dpcurves_server.pages.site import build_routes
 from dpcurves_server.people import RateLimiter
-from dpcurves_server.synthetic import DESPITE, EQUAL_ROWS
+from dpcurves_server.synthetic import CONFIRMED_OVERLAP, EQUAL_ROWS
 
 HERE, SAID = f"https://{HOST}", "made by a model of marginals, epsilon 1"
 SYNTHETIC = "/manage/flights/synthetic"
@@ -236,7 +236,7 @@ def test_the_confidential_table_is_refused_as_a_synthetic_one_whatever_is_ticked
     table, file = registered(uploads), (uploads.scene.folder / "flights.parquet").read_bytes()
     before = uploads.scene.gate.synthetic.find(uploads.scene.ann, "flights", 1)
     proposed = uploads.scene.gate.synthetic.describe_proposal(uploads.scene.stu, "flights", 1)
-    for tick in ({}, {DESPITE: "yes"}):
+    for tick in ({}, {CONFIRMED_OVERLAP: "yes"}):
         answer = uploads.send("stu", COPIES[copy](table, file), **tick)
         assert (answer.status_code, EQUAL_ROWS[1:] in answer.text) == (400, True)
     assert uploads.scene.gate.synthetic.describe_proposal(uploads.scene.stu, "flights", 1) == proposed
@@ -254,7 +254,7 @@ def test_a_table_with_many_confidential_rows_warns_without_a_number_and_is_logge
     assert answer.status_code == 400
     assert "Many of its rows are rows of the confidential table" in line
     assert not re.search("[0-9]", re.sub("<[^>]*>", "", line))
-    assert uploads.send("stu", half, **{DESPITE: "yes"}).status_code == 303
+    assert uploads.send("stu", half, **{CONFIRMED_OVERLAP: "yes"}).status_code == 303
     proposal = uploads.scene.gate.synthetic.describe_proposal(uploads.scene.stu, "flights", 1)
     assert proposal is not None
     assert proposal.resemblance is Resemblance.SIMILAR

@@ -26,7 +26,7 @@ from dpcurves.expressions.checked import NO_HEADER
 from dpcurves.models.terms import NumericColumn
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import MACHINE
-from dpcurves_server.form_inputs import AUTOMATIC, InputKind, build_inputs, complete_fields
+from dpcurves_server.form_inputs import AUTOMATIC_RANGE_QUESTIONS, InputKind, build_inputs, complete_fields
 from dpcurves_server.local_app import LocalAccess
 from dpcurves_server.local_table import LedgerLock, open_local_table
 from dpcurves_server.pages.local_pages import LOCAL_PAGES
@@ -472,7 +472,7 @@ def test_a_range_that_nobody_knows_is_found_privately_by_each_question_that_can(
     ends = {
         f"{name}.{end}": ["0" if end == "lower" else "9"] for name in ("grid", "bounds") for end in ("lower", "upper")
     }
-    for word in AUTOMATIC:
+    for word in AUTOMATIC_RANGE_QUESTIONS:
         form = FORMS[word]
         fields = complete_fields(form, typed, columns)
         assert type(form.build_question(fields, {})).__name__.startswith("AutoRange")

@@ -18,7 +18,7 @@ from sqlalchemy import delete
 
 from dpcurves import drafts
 from dpcurves.arguments import InvalidArgument, ProtocolError
-from dpcurves.conversation import ALL
+from dpcurves.conversation import WHOLE_BUDGET
 from dpcurves.ledger import Grant, Ledger, QuestionBudget, chain, head_copy, sqlite
 from dpcurves.ledger import ledger as ledger_module
 from dpcurves.ledger.ledger import Charged
@@ -172,8 +172,8 @@ def read_torn_head(self: Any, book: Any) -> tuple[int, str] | None:
 
 
 def draw_vector_again(self: Any, sum_round: Any, vector: Any) -> None:
-    conditions = site._round_conditions(site.VECTORS, sum_round)
-    self._database.run_write(lambda connection: connection.execute(delete(site.VECTORS).where(*conditions)))
+    conditions = site._round_conditions(site.SUM_VECTOR_TABLE, sum_round)
+    self._database.run_write(lambda connection: connection.execute(delete(site.SUM_VECTOR_TABLE).where(*conditions)))
     STORE_VECTOR(self, sum_round, vector)
 
 
@@ -230,7 +230,7 @@ def draw_key_anew(self: Any, name: str) -> Any:
 
 def charge_no_task(self: Any, status: Any) -> Any:
     loss = self.task.loss.as_single_release()
-    return QuestionBudget.from_external_charge(self.task.hash, loss).pay(self.task.query, ALL)
+    return QuestionBudget.from_external_charge(self.task.hash, loss).pay(self.task.query, WHOLE_BUDGET)
 
 
 def accept_for_ever(state: Any, uploads: Any) -> list[Exception]:

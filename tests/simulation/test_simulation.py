@@ -24,7 +24,7 @@ from dpcurves_sim.cli import simulate
 from dpcurves_sim.disk import simulate_disk
 from dpcurves_sim.event_loop import SimulatedLoop
 from dpcurves_sim.runner import Outcome, minimise, name_invariant, run_schedule
-from dpcurves_sim.world import POWER, Schedule, Violation, World
+from dpcurves_sim.world import POWER_LOST, Schedule, Violation, World
 
 run_once = cache(run_schedule)
 KEPT = json.loads(FOUND.read_text())
@@ -59,7 +59,7 @@ def test_disks_of_a_killed_simulation_are_removed_by_the_next_one(
         for _ in range(2)
     ]
     dead, alive = (Path(process.stdout.readline().strip()) for process in started if process.stdout)
-    monkeypatch.setattr(disk, "MEMORY", tmp_path)
+    monkeypatch.setattr(disk, "MEMORY_FOLDER", tmp_path)
     started[0].kill()
     started[0].wait()
     try:
@@ -190,7 +190,7 @@ def test_power_takes_what_was_not_flushed_and_nothing_else(tmp_path: Path) -> No
             disk.flush_all(folder)
             (folder / "flushed").write_text("whole, and more")
             (folder / "new").write_text("text")
-            disk._prepare_loss("m", POWER)()
+            disk._prepare_loss("m", POWER_LOST)()
             assert "whole, and more".startswith((folder / "flushed").read_text())
             new = folder / "new"
             assert not new.exists() or "text".startswith(new.read_text())

@@ -24,7 +24,7 @@ from sqlalchemy import select
 import dpcurves as dp
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.site import VECTORS
+from dpcurves_sites.site import SUM_VECTOR_TABLE
 from dpcurves_sites.trust import SecureSum
 
 FLOWER = os.environ.get("DPCURVES_FLOWER", "")
@@ -137,7 +137,7 @@ def test_nothing_is_told_to_others_and_no_secret_is_kept_by_flower(carried: tupl
     for number in range(SITES):
         key = (federation.folder / f"s{number}" / "site.key").read_text().strip()
         ledger = Ledger.open_existing(f"sqlite:///{federation.folder / f's{number}.db'}")
-        rows = ledger.database.run_read(lambda connection: connection.execute(select(VECTORS.c.vector)).all())
+        rows = ledger.database.run_read(lambda connection: connection.execute(select(SUM_VECTOR_TABLE.c.vector)).all())
         assert rows
         assert not any(key.encode() in each or bytes.fromhex(key) in each for each in written)
         assert not any(row.vector in each for row in rows for each in written)

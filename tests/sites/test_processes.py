@@ -19,9 +19,9 @@ import dpcurves as dp
 from dpcurves.arguments import ProtocolError
 from dpcurves.ledger import Ledger
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.remote import LEFT_OUT
+from dpcurves_sites.remote import LEFT_OUT_RULE
 from dpcurves_sites.secure_sum import KEYS, MASKED, OPENED, SHARE_SIZE, SHARES, SIGNED
-from dpcurves_sites.site import STEPS, VECTORS
+from dpcurves_sites.site import SUM_STEP_TABLE, SUM_VECTOR_TABLE
 from dpcurves_sites.trust import SecureSum
 
 ONE = PrivacyLoss.pure(1)
@@ -59,7 +59,7 @@ def require_one_kind_of_mask_opened(federation: Federated) -> None:
     """Over all turns, whatever was tried: of each site one kind of mask was opened by all together."""
     kinds: dict[tuple[str, int], set[int]] = defaultdict(set)
     for number in range(federation.model.sites):
-        query = select(STEPS.c.round, STEPS.c.message).where(STEPS.c.stage == OPENED)
+        query = select(SUM_STEP_TABLE.c.round, SUM_STEP_TABLE.c.message).where(SUM_STEP_TABLE.c.stage == OPENED)
         for row in ledger(federation, number).database.run_read(lambda connection: connection.execute(query).all()):  # noqa: B023
             body = row.message[PLACE + 3 + 32 : -64]  # behind place, stage, site and list; before the signature
             assert body
@@ -210,7 +210,7 @@ def kept_vectors(federation: Federated) -> dict[tuple[str, int], np.ndarray[Any,
     """SECRET: what each site added in each turn, as it lies beside its ledger."""
     found = {}
     for number in range(federation.model.sites):
-        query = select(VECTORS.c.round, VECTORS.c.vector)
+        query = select(SUM_VECTOR_TABLE.c.round, SUM_VECTOR_TABLE.c.vector)
         for row in ledger(federation, number).database.run_read(lambda connection: connection.execute(query).all()):  # noqa: B023
             found[row.round, number] = np.frombuffer(row.vector, dtype="<i8")
     return found
@@ -271,7 +271,7 @@ def test_a_site_that_stays_away_is_left_out_and_comes_back_for_the_next_question
     with five.analyst() as analyst:
         curve = analyst.ask(BINS, ONE)
         assert abs(curve.count.sum() - 1200) < 100
-        assert curve.notes == (f"{LEFT_OUT}airline 4",)
+        assert curve.notes == (f"{LEFT_OUT_RULE}airline 4",)
         assert curve.notes[0] in curve.to_json()
         below = analyst.ask(at_edges(2**19), ONE, "edges")
         five.kill("s3")

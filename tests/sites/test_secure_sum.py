@@ -19,7 +19,7 @@ from dpcurves_sites.secure_sum import (
     KEYS,
     MASKED,
     OPENED,
-    PRIME,
+    SECRET_MODULUS,
     SHARE_SIZE,
     SHARES,
     SIGNED,
@@ -132,10 +132,10 @@ def test_shares_below_the_threshold_fit_every_secret() -> None:
             top, bottom = 1, 1
             for apart in ends:
                 if apart != at:
-                    top, bottom = top * (2 - apart) % PRIME, bottom * (at - apart) % PRIME
-            value = (value + one * top * pow(bottom, -1, PRIME)) % PRIME
+                    top, bottom = top * (2 - apart) % SECRET_MODULUS, bottom * (at - apart) % SECRET_MODULUS
+            value = (value + one * top * pow(bottom, -1, SECRET_MODULUS)) % SECRET_MODULUS
         assert recover_secret({0: parts[0], 1: parts[1], 2: value.to_bytes(SHARE_SIZE, "little")}, 3) == other
-    assert pow(2, PRIME - 1, PRIME) == pow(3, PRIME - 1, PRIME) == 1
+    assert pow(2, SECRET_MODULUS - 1, SECRET_MODULUS) == pow(3, SECRET_MODULUS - 1, SECRET_MODULUS) == 1
 
 
 def all_said() -> tuple[SumRound, list[Signer], RoundMessages]:

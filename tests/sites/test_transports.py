@@ -15,7 +15,7 @@ from federated import AGE, LONG, Federated
 import dpcurves as dp
 from dpcurves.arguments import ProtocolError
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_sites.transport import OVER, Forwarder, exchange_batch, pack_parts, unpack_parts
+from dpcurves_sites.transport import END_OF_EXCHANGE, Forwarder, exchange_batch, pack_parts, unpack_parts
 from dpcurves_sites.transport_apps import SocketTransport
 from dpcurves_sites.trust import SecureSum
 
@@ -31,7 +31,7 @@ def carry(federation: Federated, number: int, over: Event) -> None:
             batch = exchange_batch(place, answer)
             if batch and chance.random() > 0.2:
                 said = forwarder.forward_batch(batch)
-                if said != OVER and chance.random() > 0.2:
+                if said != END_OF_EXCHANGE and chance.random() > 0.2:
                     answer = said
                 if chance.random() < 0.2:
                     exchange_batch(place, b"")  # asked again, the site says the same
@@ -107,7 +107,7 @@ def test_an_answer_to_another_batch_changes_nothing(tmp_path: Path) -> None:
     number, *said = unpack_parts(batch)
     assert said == [b"token", b"/tasks/t/rounds/0a/1", b"keys", b"/tasks/t/rounds/0a/1/all", b""]
     other = str(int(number) - 1).encode()
-    for answer in (pack_parts([other, b"200", b"0", b"x"]), OVER, b""):
+    for answer in (pack_parts([other, b"200", b"0", b"x"]), END_OF_EXCHANGE, b""):
         assert exchange_batch(str(place), answer) == batch
     for answer in (pack_parts([number, b"x", b"0", b"x"]), pack_parts([number, b"200"]), b"cut"):
         with pytest.raises(OSError, match="a message is truncated"):  # what can not be read ends the connection

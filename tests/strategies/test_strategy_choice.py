@@ -13,7 +13,7 @@ from by_hand import table_of
 import dpcurves as dp
 from dpcurves.arguments import WrongArgumentType
 from dpcurves.conversation import (
-    ALL,
+    WHOLE_BUDGET,
     Plan,
     PrefixWorkload,
     Release,
@@ -33,7 +33,7 @@ from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import PartitionQuery, Query
 from dpcurves.session import ask_with_budget, plan_question
 from dpcurves.strategies import choose_strategy
-from dpcurves.strategies.choice import ADAPTIVELY, AT_ONCE
+from dpcurves.strategies.choice import ADAPTIVE_STRATEGIES, ONE_ROUND_STRATEGIES
 from dpcurves.trust import Central
 from dpcurves_parties.shares.function_shares import FunctionShares
 
@@ -52,7 +52,7 @@ class Halvings:
     def plan(self, workload: Workload[Answer], loss: PrivacyLoss, adjacency: Adjacency) -> Strategy[Answer]:
         if isinstance(workload, PrefixWorkload) and workload.method is None:
             return cast("Strategy[Answer]", _halved(workload))
-        return choose_strategy(AT_ONCE, workload, Setting(loss, adjacency))
+        return choose_strategy(ONE_ROUND_STRATEGIES, workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         return replace(AUTO.plan(query, loss, adjacency), made_by="halvings: two tilings")
@@ -61,7 +61,7 @@ class Halvings:
 def _halved(workload: PrefixWorkload) -> Strategy[TableCounts]:
     cells = workload.axes[-1].slots
     query = PartitionQuery(workload.axes, (range(0, cells, 2), range(cells)))
-    return TableCounts.from_last_release([(yield Step(query, ALL))])
+    return TableCounts.from_last_release([(yield Step(query, WHOLE_BUDGET))])
 
 
 def answered(question: Question[Any]) -> Any:
@@ -76,8 +76,8 @@ def answered(question: Question[Any]) -> Any:
 
 def test_every_workload_has_a_strategy_of_either_kind() -> None:
     kinds = {each for each in vars(workloads).values() if isinstance(each, type) and issubclass(each, Workload)}
-    assert set(AT_ONCE) == set(ADAPTIVELY) == kinds - {Workload}
-    for strategies in (AT_ONCE, ADAPTIVELY):
+    assert set(ONE_ROUND_STRATEGIES) == set(ADAPTIVE_STRATEGIES) == kinds - {Workload}
+    for strategies in (ONE_ROUND_STRATEGIES, ADAPTIVE_STRATEGIES):
         with pytest.raises(WrongArgumentType, match=r"a workload is needed, as CellWorkload\(axes\), not a Workload"):
             choose_strategy(strategies, Workload(), Setting(HUGE, WHO))
 

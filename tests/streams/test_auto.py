@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpcurves_streams.readings import AdaptiveSmoother, AdaptiveWindowSmoother, UnsmoothedCounts, UnsmoothedWindow
-from dpcurves_streams.readings.counts import RATES, RISK_WEIGHT
+from dpcurves_streams.readings.counts import NEWEST_WEIGHTS, RISK_WEIGHT
 
 FloatArray = NDArray[np.float64]
 
@@ -22,9 +22,14 @@ def noisy(counts: NDArray[np.int64], epsilon: float, seed: int) -> tuple[FloatAr
 
 def by_hand(values: FloatArray, variance: float) -> tuple[FloatArray, FloatArray]:
     """One stream, all smoothers at once in NumPy: what is shown, and the last risks."""
-    smooth, risks, squares, shown = np.zeros(len(RATES)), np.zeros(len(RATES)), np.zeros(len(RATES)), []
+    smooth, risks, squares, shown = (
+        np.zeros(len(NEWEST_WEIGHTS)),
+        np.zeros(len(NEWEST_WEIGHTS)),
+        np.zeros(len(NEWEST_WEIGHTS)),
+        [],
+    )
     for passed, value in enumerate(values):
-        rates = np.where(RATES > 0, np.maximum(RATES, 1 / (passed + 1)), 0)
+        rates = np.where(NEWEST_WEIGHTS > 0, np.maximum(NEWEST_WEIGHTS, 1 / (passed + 1)), 0)
         squares = RISK_WEIGHT * RISK_WEIGHT * squares + smooth * smooth
         smooth = smooth + rates * (value - smooth)
         risks = RISK_WEIGHT * risks + ((smooth - value) ** 2 + (2 * rates - 1) * variance)
@@ -33,14 +38,19 @@ def by_hand(values: FloatArray, variance: float) -> tuple[FloatArray, FloatArray
 
 
 def windows_by_hand(values: FloatArray, variance: float, width: int) -> FloatArray:
-    smooth, risks, squares, shown = np.zeros(len(RATES)), np.zeros(len(RATES)), np.zeros(len(RATES)), []
-    sums = np.zeros(len(RATES))
+    smooth, risks, squares, shown = (
+        np.zeros(len(NEWEST_WEIGHTS)),
+        np.zeros(len(NEWEST_WEIGHTS)),
+        np.zeros(len(NEWEST_WEIGHTS)),
+        [],
+    )
+    sums = np.zeros(len(NEWEST_WEIGHTS))
     seen: list[FloatArray] = []
     for value in values:
-        smooth = smooth + RATES * (value - smooth)
+        smooth = smooth + NEWEST_WEIGHTS * (value - smooth)
         seen, squares = [*seen, smooth][-width:], RISK_WEIGHT * RISK_WEIGHT * squares + sums * sums
         sums, length = np.sum(seen, axis=0), len(seen)
-        weights = [sum(1 - (1 - rate) ** (n + 1) for n in range(length)) for rate in RATES]
+        weights = [sum(1 - (1 - rate) ** (n + 1) for n in range(length)) for rate in NEWEST_WEIGHTS]
         risks = RISK_WEIGHT * risks + ((sums - sums[0]) ** 2 + (2 * np.array(weights) - length) * variance)
         shown.append(max(sums[np.argmin(risks + width * np.sqrt(4 * variance * squares))], 0.0))
     return np.array(shown)

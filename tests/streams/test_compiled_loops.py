@@ -17,7 +17,7 @@ VALUES, COUNTS = CHANCE.integers(-9, 40, (90, 2)).astype(np.float64), CHANCE.int
 JOINED = (CHANCE.random((90, 2)) < 0.9).astype(np.int64)
 NOISE = CHANCE.integers(-200, 600, (90, 2))
 VARIANCES = np.array([2.0, 200.0])
-RATES = len(bank.RATES)
+RATES = len(bank.NEWEST_WEIGHTS)
 CALLS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
     "smoothers": (bank.smooth_counts, lambda: (VALUES, VARIANCES, 7, np.zeros((2, 3, RATES)))),
     "windows": (bank.smooth_windows, lambda: (

@@ -17,7 +17,7 @@ from dpcurves.data import Axis, Categories, Grid
 from dpcurves.distributions import Family, IntervalSums, Noise, PathSums, Tier
 from dpcurves.ledger import Allotment, QuestionBudget
 from dpcurves.mechanisms import LazyTree
-from dpcurves.mechanisms.auto import LINEAR
+from dpcurves.mechanisms.auto import LINEAR_CHOICE
 from dpcurves.noise import InProcessMemory
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne, Unit
@@ -26,7 +26,7 @@ from dpcurves.records import open_records
 from dpcurves.trust import Central, Curator
 from dpcurves_parties.crypto import PortableEngine, select_engine
 from dpcurves_parties.serving.noise_key import NoiseKey
-from dpcurves_parties.shares.function_shares import RING, FunctionShares, combine_release, make_answer_share
+from dpcurves_parties.shares.function_shares import SHARE_MODULUS, FunctionShares, combine_release, make_answer_share
 from dpcurves_parties.shares.shared_records import CheckedReports, CheckedTreeEncoding, SharedReports, TreeEncoding
 
 ENGINE = PortableEngine.from_task(b"test")
@@ -87,7 +87,7 @@ def test_the_engine_of_servers_reads_shares_that_came_as_bytes(slots: int) -> No
         ).sum_prefix_shares(at)
         for party in (0, 1)
     ]
-    assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == list(at)
+    assert [sum(pair) % SHARE_MODULUS for pair in zip(*sums, strict=True)] == list(at)
 
 
 @pytest.mark.parametrize("slots", [1, 2, 3, 4, 7, 8, 9, 64, 100])
@@ -95,7 +95,7 @@ def test_shares_add_up_to_the_exact_counts_of_all_places_the_missing_one_include
     places = np.repeat(np.arange(slots + 1), 1 + np.arange(slots + 1) % 3)
     at = range(1, slots + 1)
     shares = [server.sum_prefix_shares(tuple(at)) for server in servers(places, slots)]
-    counts = [sum(pair) % RING for pair in zip(*shares, strict=True)]
+    counts = [sum(pair) % SHARE_MODULUS for pair in zip(*shares, strict=True)]
     assert counts == [int((places < each).sum()) for each in at]
 
 
@@ -120,7 +120,9 @@ def test_checked_reports_add_up_and_one_that_was_changed_is_left_out(slots: int)
             one.sum_accepted(accepted, key(party)).sum_prefix_shares(at[1:]) for party, one in enumerate(evaluations)
         ]
         kept = places[damage:]
-        assert [sum(pair) % RING for pair in zip(*sums, strict=True)] == [int((kept < each).sum()) for each in at[1:]]
+        assert [sum(pair) % SHARE_MODULUS for pair in zip(*sums, strict=True)] == [
+            int((kept < each).sum()) for each in at[1:]
+        ]
 
 
 @pytest.mark.parametrize("slots", [2**32 - 1, 2**32, 2**53])
@@ -128,7 +130,9 @@ def test_shares_add_up_at_the_ends_of_huge_grids(slots: int) -> None:
     places = np.array([0, 0, 1, 5, 5, slots // 2, slots - 2, slots - 1, slots - 1, slots])
     at = (1, 2, 5, 6, slots // 2, slots // 2 + 1, slots - 1, slots)
     shares = [server.sum_prefix_shares(at) for server in servers(places, slots)]
-    assert [sum(pair) % RING for pair in zip(*shares, strict=True)] == [int((places < each).sum()) for each in at]
+    assert [sum(pair) % SHARE_MODULUS for pair in zip(*shares, strict=True)] == [
+        int((places < each).sum()) for each in at
+    ]
 
 
 def test_the_answer_is_the_exact_count_and_both_noises() -> None:
@@ -205,7 +209,10 @@ def test_what_a_server_opens_keeps_its_full_noise_against_the_other() -> None:
     distribution = asked.distribution
     assert isinstance(distribution, PathSums)
     known = second.sum_prefix_shares(distribution.prefix_lengths)
-    left = [(one + other + RING // 2) % RING - RING // 2 for one, other in zip(seen, known, strict=True)]
+    left = [
+        (one + other + SHARE_MODULUS // 2) % SHARE_MODULUS - SHARE_MODULUS // 2
+        for one, other in zip(seen, known, strict=True)
+    ]
     exact = [int((places < each).sum()) for each in distribution.prefix_lengths]
     noise = first.noise_key.derive_path_noise(distribution, distribution.prefix_lengths)
     assert left == [count + each for count, each in zip(exact, noise, strict=True)]
@@ -251,7 +258,7 @@ def test_what_cannot_be_shared_is_refused() -> None:
 
 def test_halves_that_are_no_halves_are_refused() -> None:
     asked = plan(8, 3, 5)
-    for halves in ([(1, 2)], [(1, 2), (3,)], [(1, 2), (3, RING)], [(1, -1), (2, 3)]):
+    for halves in ([(1, 2)], [(1, 2), (3,)], [(1, 2), (3, SHARE_MODULUS)], [(1, -1), (2, 3)]):
         with pytest.raises(ValueError, match=r"^answer_shares: "):
             combine_release(asked, halves, allotment())
     with pytest.raises(ValueError, match="the payment is for epsilon 2"):
@@ -302,7 +309,10 @@ def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuer
     slots = query.rows * query.cells
     places = np.random.default_rng(3).integers(0, slots + 1, 40)
     both, asked = servers(places, slots), FunctionShares().plan_query(query, loss, ReplaceOne(EACH_RECORD, 40))
-    distribution, central = asked.distribution.require_type(IntervalSums), LINEAR.plan(query, loss, asked.adjacency)
+    distribution, central = (
+        asked.distribution.require_type(IntervalSums),
+        LINEAR_CHOICE.plan(query, loss, asked.adjacency),
+    )
     assert distribution.sum_over_parties(1) == central.distribution
     assert asked.error == pytest.approx(sqrt(2) * central.error, rel=1e-8)
     exact, noises = (
@@ -314,7 +324,9 @@ def test_all_cells_are_one_curators_sums_with_the_noise_of_both(query: CountQuer
     assert FunctionShares().run(asked, both, allotment(loss), Randomness.from_system()) == release
     seen = [make_answer_share(asked, server, allotment(loss)) for server in both]
     opened = combine_release(
-        asked, [seen[0], [(half - own) % RING for half, own in zip(seen[1], noises[1], strict=True)]], allotment(loss)
+        asked,
+        [seen[0], [(half - own) % SHARE_MODULUS for half, own in zip(seen[1], noises[1], strict=True)]],
+        allotment(loss),
     )
     assert list(opened.values) == [sum(pair) for pair in zip(exact, noises[0], strict=True)]
 
@@ -343,7 +355,10 @@ def test_against_each_server_any_replaced_report_loses_at_most_the_loss_and_some
     def shifted(places: tuple[int, ...]) -> list[int]:
         """What a server opens, less its noise: it sees all records here, the other one nothing."""
         opened = make_answer_share(asked, Exact(np.array(places), silent), allotment(loss))
-        return [(half - own + RING // 2) % RING - RING // 2 for half, own in zip(opened, noise, strict=True)]
+        return [
+            (half - own + SHARE_MODULUS // 2) % SHARE_MODULUS - SHARE_MODULUS // 2
+            for half, own in zip(opened, noise, strict=True)
+        ]
 
     def lost(one: tuple[int, ...], other: tuple[int, ...]) -> Fraction:
         shifts = [a - b for a, b in zip(shifted(one), shifted(other), strict=True)]

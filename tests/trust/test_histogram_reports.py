@@ -18,7 +18,7 @@ from dpcurves.privacy import EACH_RECORD, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, CountUse
 from dpcurves_parties.serving.noise_key import NoiseKey
 from dpcurves_parties.shares.function_shares import (
-    RING,
+    SHARE_MODULUS,
     FunctionShares,
     Owners,
     combine_release,
@@ -68,7 +68,7 @@ def test_shares_add_up_to_the_exact_counts_of_the_reports_that_pass(slots: int, 
     places = np.concatenate([np.repeat(np.arange(slots + 1), 1 + np.arange(slots + 1) % 3), [0, slots]])
     both = holders(evaluations(places, slots, changed))
     kept, at = places if changed is None else np.delete(places, changed), range(1, slots + 1)
-    opened = [sum(pair) % RING for pair in zip(*(one.sum_prefix_shares(at) for one in both), strict=True)]
+    opened = [sum(pair) % SHARE_MODULUS for pair in zip(*(one.sum_prefix_shares(at) for one in both), strict=True)]
     assert opened == [int((kept < each).sum()) for each in at]
 
 
@@ -85,7 +85,7 @@ def left_to(party: int, asked: Plan, places: tuple[int, ...], loss: PrivacyLoss)
     distribution = asked.distribution.require_type(IntervalSums)
     halves = [make_answer_share(asked, one, allotment(loss)) for one in both]
     noises = [key.derive_sum_noise(distribution) for key in KEYS]
-    own = [(half - noise) % RING for half, noise in zip(halves[party], noises[party], strict=True)]
+    own = [(half - noise) % SHARE_MODULUS for half, noise in zip(halves[party], noises[party], strict=True)]
     pair = (halves[1 - party], own)
     opened = combine_release(asked, pair if party else pair[::-1], allotment(loss)).values
     return [number - noise for number, noise in zip(opened, noises[1 - party], strict=True)]

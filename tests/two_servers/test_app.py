@@ -13,7 +13,7 @@ import pytest
 from starlette.applications import Starlette
 
 from dpcurves_parties.serving import task_app as replies
-from dpcurves_parties.serving.server import PEER
+from dpcurves_parties.serving.server import PEER_SCOPE_KEY
 from dpcurves_parties.serving.two_servers import app as served
 from dpcurves_parties.shares.aggregation import TaskService
 
@@ -34,7 +34,8 @@ async def asked(app: Starlette, path: str, receive: Callable[[], Awaitable[dict[
 
     scope = {
         "type": "http", "method": "POST", "path": f"/tasks/{TASK}/{path}", "query_string": b"", "root_path": "",
-        "headers": [], "http_version": "1.1", "scheme": "https", "asgi": {"version": "3.0"}, PEER: CERTIFICATE,
+        "headers": [], "http_version": "1.1", "scheme": "https", "asgi": {"version": "3.0"},
+        PEER_SCOPE_KEY: CERTIFICATE,
     }  # fmt: skip
     await app(cast(Any, scope), receive, cast(Any, send))
     return b"".join(told)

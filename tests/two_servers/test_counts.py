@@ -25,7 +25,7 @@ from dpcurves_parties.cli.pair import RenamedColumns
 from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.analyst import read_record_slots
-from dpcurves_parties.shares.function_shares import RING, Owners
+from dpcurves_parties.shares.function_shares import SHARE_MODULUS, Owners
 
 RUN = CliRunner()
 GRID = dp.Grid(0, 1, cells=24)
@@ -451,7 +451,7 @@ def test_a_server_that_claims_failures_between_answers_gets_one_half_of_one_set_
     again = halves()
     assert first + again == [first[0]] * (len(first) + len(again))
     assert len(first[0]) == task.answer_size(at)
-    assert all(0 <= number < RING for number in first[0])
+    assert all(0 <= number < SHARE_MODULUS for number in first[0])
 
 
 @pytest.mark.parametrize("killed", [0, 1])

@@ -26,8 +26,8 @@ from dpcurves_parties.serving.channel import make_pinned_context
 from dpcurves_parties.serving.messages import ProtocolError
 from dpcurves_parties.serving.task_document import Role, Ticket, hash_token
 from dpcurves_parties.serving.two_servers.dap import (
-    JOB,
-    SHARE,
+    AGGREGATE_SHARE_REQ_TYPE,
+    AGGREGATION_JOB_INIT_REQ_TYPE,
     CollectionJobRequest,
     VerifyInit,
     encode_aggregate_share_request,
@@ -207,7 +207,7 @@ def test_a_leader_that_asks_for_a_share_of_other_reports_gets_none(pair: Federat
     for place in (None, len(good) - 1, len(good) - 33, len(good) - 43, 0, 30):
         message = good if place is None else flipped(good, place)
         try:
-            answer = pair.channel(1, proving(pair, 0, 1)).post(path, message, content_type=SHARE)
+            answer = pair.channel(1, proving(pair, 0, 1)).post(path, message, content_type=AGGREGATE_SHARE_REQ_TYPE)
             said.append("share" if parse_aggregate_share(answer) else "none")
         except ProtocolError as error:
             said.append(str(error).split(":")[0])
@@ -312,11 +312,11 @@ def test_a_report_whose_proof_fails_is_named_as_it_comes_and_a_leader_that_lies_
         job = encode_aggregation_job(
             task.hash, [VerifyInit(honest.to_report_share(1), encode_ping_pong_message(0, told))]
         )
-        answer = pair.channel(1, proving(pair, 0, 1)).post(path, job, content_type=JOB)
+        answer = pair.channel(1, proving(pair, 0, 1)).post(path, job, content_type=AGGREGATION_JOB_INIT_REQ_TYPE)
         said.append(answer[:18] if answer[16] else answer[:17])
     good, *rejected = [name + b"\0"] + [name + b"\2" + bytes([error]) for error in (6, 6, 8)]
     assert said == [good, *rejected, good]
-    status, _, body = asked(pair, 1, "POST", path, job, content_type=JOB)
+    status, _, body = asked(pair, 1, "POST", path, job, content_type=AGGREGATION_JOB_INIT_REQ_TYPE)
     assert (status, json.loads(body)["type"]) == (403, "about:blank")
 
 

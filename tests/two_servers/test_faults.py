@@ -49,7 +49,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
 from dpcurves_parties.serving.two_servers.store import Store, StoredShare
 from dpcurves_parties.serving.two_servers.task_types import VERSION
 from dpcurves_parties.shares import ProtocolError, Task
-from dpcurves_parties.shares.function_shares import RING, Owners
+from dpcurves_parties.shares.function_shares import SHARE_MODULUS, Owners
 from dpcurves_parties.shares.shared_records import TreeEncoding
 
 NAMES = (
@@ -187,7 +187,7 @@ def opened(pair: Watched, task: Task) -> list[int]:
     assert isinstance(encoding, TreeEncoding)
     keys = [encoding.parse_keys(party, [kept[key].share for key in both]) for party, kept in enumerate(stored)]
     sums = [prefix_sums(one, [each - 1 for each in AT], encoding.engine) for one in keys]
-    return [sum(each) % RING for each in zip(*sums, strict=True)]
+    return [sum(each) % SHARE_MODULUS for each in zip(*sums, strict=True)]
 
 
 def table(folder: Path, name: str, x: object) -> str:

@@ -53,7 +53,7 @@ from dpcurves_parties.serving.two_servers.store import Store
 from dpcurves_parties.serving.two_servers.task_types import VERSION, QuestionMessage
 from dpcurves_parties.shares import ProtocolError, Task
 from dpcurves_parties.shares.analyst import Analyst
-from dpcurves_parties.shares.function_shares import RING, Owners
+from dpcurves_parties.shares.function_shares import SHARE_MODULUS, Owners
 
 NAMES = (
     "open",
@@ -761,8 +761,8 @@ def test_a_server_that_keeps_all_that_passes_through_it_cannot_open_the_answer(
     message = json.dumps(question).encode()
     passed.extend((message, service.answer(message)))
     first, second = inquiry.open_answer_shares(passed[-1])
-    sums = [(one + other) % RING for one, other in zip(first.values, second.values, strict=True)]
-    assert sums == [value % RING for value in pair.analyst(task).ask(QUESTION).rounds[0].values]
+    sums = [(one + other) % SHARE_MODULUS for one, other in zip(first.values, second.values, strict=True)]
+    assert sums == [value % SHARE_MODULUS for value in pair.analyst(task).ask(QUESTION).rounds[0].values]
     told = [json.loads(each) for each in passed]
     seen = [*passed, *(b64decode(each["half"]) for each in told if "half" in each), b64decode(question["letter"])]
     for number in second.values:

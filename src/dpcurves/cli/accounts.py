@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
 """URL schemes of ledgers that outlive the command."""
-BESIDE = ("", ".key", "-wal", "-shm", "-journal", "-line")
+SQLITE_FILE_SUFFIXES = ("", ".key", "-wal", "-shm", "-journal", "-line")
 """Name endings of the files of an SQLite ledger: database, key, SQLite's temporary files and the writer queue."""
-CREATE = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
+CREATE_HINT = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
 """End of messages about a missing ledger or account: the command that makes one."""
 
 
@@ -65,7 +65,7 @@ def open_ledger(url: str) -> Ledger:
     storage = parse_storage_url(url)
     if not storage.exists():
         storage.require_not_lost()
-        raise Misuse("ledger", f"there is no ledger at this URL; {CREATE}")
+        raise Misuse("ledger", f"there is no ledger at this URL; {CREATE_HINT}")
     return Ledger.open_existing(url)
 
 
@@ -97,7 +97,7 @@ def files_of(url: str) -> tuple[Path, ...]:
     if not name:
         return ()
     path = Path(os.path.realpath(name))
-    return tuple(path.with_name(path.name + suffix) for suffix in BESIDE)
+    return tuple(path.with_name(path.name + suffix) for suffix in SQLITE_FILE_SUFFIXES)
 
 
 def account_of(ledger: Ledger, dataset: str | None) -> Account:
@@ -112,9 +112,9 @@ def account_of(ledger: Ledger, dataset: str | None) -> Account:
     """
     accounts = {account.dataset: account for account in ledger.accounts()}
     if dataset is not None and dataset not in accounts:
-        raise Misuse("dataset", f"this ledger has no account {dataset!r}; {CREATE}")
+        raise Misuse("dataset", f"this ledger has no account {dataset!r}; {CREATE_HINT}")
     if not accounts:
-        raise Misuse("dataset", f"this ledger has no account; {CREATE}")
+        raise Misuse("dataset", f"this ledger has no account; {CREATE_HINT}")
     if dataset is None and len(accounts) > 1:
         raise Misuse("dataset", f"name the account that is charged, as --dataset NAME: {', '.join(accounts)}")
     return accounts[dataset] if dataset is not None else next(iter(accounts.values()))

@@ -28,11 +28,11 @@ from .example_tables import EXAMPLE_COMMANDS
 from .one_table import QUESTIONS
 from .options import NOTHING, Argument, Command, parameters_in, with_options
 from .released import RELEASED_COMMANDS
-from .status import COMPLETING, ExitStatus
+from .status import COMPLETION_VARIABLE, ExitStatus
 from .studies import make_plan_commands
 from .terminal import ChargedFailure, Misuse, UnreadOutput, describe_error, print_to_stderr, print_to_stdout
 
-DEFAULTS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
+DEFAULT_SIGNAL_HANDLERS: dict[signal.Signals, Callable[[int, FrameType | None], object] | signal.Handlers] = {
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
 }
@@ -66,7 +66,7 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
     in_main = threading.current_thread() is threading.main_thread()
     replaced = [
         signal_number
-        for signal_number, default_handler in DEFAULTS.items()
+        for signal_number, default_handler in DEFAULT_SIGNAL_HANDLERS.items()
         if in_main and signal.getsignal(signal_number) is default_handler
     ]
     for number in replaced:
@@ -75,13 +75,13 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
         yield lambda: caught[-1] if caught else None
     finally:
         for number in replaced:
-            signal.signal(number, DEFAULTS[number])
+            signal.signal(number, DEFAULT_SIGNAL_HANDLERS[number])
 
 
 # Commands of other packages are found as entry points: the core imports none of them.
 
 
-GROUP = "dpcurves.commands"
+COMMAND_ENTRY_POINTS = "dpcurves.commands"
 """Entry-point group of other packages: the name of the package and the location of its `PackageCommands`."""
 
 
@@ -120,7 +120,7 @@ class PackageCommands:
 # Command group with error handling: every exception becomes one line on standard error and an exit status.
 
 
-CHOICES = MappingProxyType({
+ALTERNATIVE_OPTIONS = MappingProxyType({
     ("grid", "edges", "values"): "--grid 0:100:64", ("epsilon", "rho"): "--epsilon 1",
     ("adjacency",): "--adjacency add-remove",
 })  # fmt: skip
@@ -215,8 +215,8 @@ class Commands(click.Group):
             prog_name: Without effect.
             extra: Without effect.
         """
-        if os.environ.get(COMPLETING):
-            super().main([], NAME, COMPLETING)  # prints the completions and exits
+        if os.environ.get(COMPLETION_VARIABLE):
+            super().main([], NAME, COMPLETION_VARIABLE)  # prints the completions and exits
         sys.exit(self._run_command(sys.argv[1:] if args is None else list(args)))
 
     def _run_command(self, args: list[str]) -> int:
@@ -391,7 +391,7 @@ class OneCommand(click.Command):
             for name in ordered_names
             if parameters[name].required and name not in given
         }
-        for names, example in CHOICES.items():
+        for names, example in ALTERNATIVE_OPTIONS.items():
             applies = set(names) <= set(parameters) and (
                 names[0] != "grid" or getattr(self.callback, "needs_grid", False)
             )
@@ -505,10 +505,10 @@ def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zs
         raise Misuse("shell", f"must be {', '.join(SHELLS[:-1])} or {SHELLS[-1]}, got {shell!r}")
     completion_class = get_completion_class(shell)
     if completion_class is not None:
-        print_to_stdout(completion_class(click.get_current_context().command, {}, NAME, COMPLETING).source())
+        print_to_stdout(completion_class(click.get_current_context().command, {}, NAME, COMPLETION_VARIABLE).source())
 
 
-OWN = PackageCommands(
+CORE_COMMANDS = PackageCommands(
     commands={**QUESTIONS, **RELEASED_COMMANDS, **EXAMPLE_COMMANDS, "completion": completion},
     plans=make_plan_commands(QUESTIONS),
     groups={
@@ -535,9 +535,12 @@ def build(typed: Sequence[str] = ()) -> Commands:
     first_word, further_words = (typed[0], typed[1:]) if typed else ("", ())
     if first_word == VERSION:
         return _make_application({})
-    if first_word in OWN.commands:
-        return _make_application({first_word: OWN.commands[first_word]})
-    packages: tuple[PackageCommands, ...] = (OWN, *(entry_point.load() for entry_point in find_entry_points(GROUP)))
+    if first_word in CORE_COMMANDS.commands:
+        return _make_application({first_word: CORE_COMMANDS.commands[first_word]})
+    packages: tuple[PackageCommands, ...] = (
+        CORE_COMMANDS,
+        *(entry_point.load() for entry_point in find_entry_points(COMMAND_ENTRY_POINTS)),
+    )
     commands = {name: command for package in packages for name, command in package.commands.items()}
     plans = {name: command for package in packages for name, command in package.plans.items()}
     groups = {name: group for package in packages for name, group in package.groups.items()}

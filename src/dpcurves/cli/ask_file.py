@@ -548,7 +548,7 @@ def make_question_command(
 
 @dataclass(frozen=True)
 class FieldQuestions:
-    """Questions of another package, which the core finds by the entry points of `LISTED`.
+    """Questions of another package, which the core finds by the entry points of `QUESTION_ENTRY_POINTS`.
 
     Attributes:
         after: Command of the core after which they are listed.
@@ -559,7 +559,7 @@ class FieldQuestions:
     commands: tuple[options.Command, ...]
 
 
-LISTED = "dpcurves.questions"
+QUESTION_ENTRY_POINTS = "dpcurves.questions"
 """Entry-point group of question packages: the name of the package and the location of its `FieldQuestions`."""
 
 # Two-sample tests, printed as lines above the table of both groups.

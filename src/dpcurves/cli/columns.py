@@ -424,7 +424,7 @@ def _parse_estimator(argument: str, word: str) -> TableEstimator:
 class PlaneOptions(options.QuestionOptions):
     """Options for two columns, their grids and the estimator."""
 
-    x: str = options.option("NAME", options.A_COLUMN)
+    x: str = options.option("NAME", options.COLUMN_HELP)
     y: str = options.option("NAME", "Second numeric column.")
     x_grid: str = options.option("L:U:N", "Public cells of the first column, as for --grid.", parse=options.parse_grid)
     y_grid: str = options.option("L:U:N", "Public cells of the second column.", parse=options.parse_grid)
@@ -457,7 +457,7 @@ class Histogram2DView(PlainView):
         return [ViewTable(f"records; columns: {curve.labels[1]}", columns)]
 
 
-BOTH = "give --and-column and --and-smallest together, or neither"
+SUBSET_OPTIONS_RULE = "give --and-column and --and-smallest together, or neither"
 ALPHA = "alpha: the covered records may be this many more or fewer than requested (exceeded with probability 0.05)"
 
 
@@ -465,7 +465,7 @@ ALPHA = "alpha: the covered records may be this many more or fewer than requeste
 class MagnitudeOptions(options.QuestionOptions):
     """Options for one or two numeric columns and the approximate size of their values."""
 
-    column: str = options.option("NAME", options.A_COLUMN)
+    column: str = options.option("NAME", options.COLUMN_HELP)
     smallest: str = options.option(
         "U",
         "Smallest bound tried, about the size of typical values, or auto. Bounds double from there.",
@@ -501,7 +501,7 @@ def bounds_question(
     if and_column is None and and_smallest is None:
         return first
     if and_column is None or and_smallest is None:
-        raise Misuse("and-column", BOTH)
+        raise Misuse("and-column", SUBSET_OPTIONS_RULE)
     if and_column == column:
         raise Misuse("and-column", "the same as --column; name another column")
     with translate_argument_errors("and-smallest", "unit"):
@@ -518,11 +518,12 @@ class BoundsView(PlainView):
             curve: The released result to show.
         """
         from ..curves import Bounds
-        from ..curves.bounds import CAPPED
+        from ..curves.bounds import CAPPED_SEARCH_NOTE
 
         all_bounds = [curve] if isinstance(curve, Bounds) else [curve.x, curve.y]
         lines = [
-            f"{bounds.label}: covers {bounds.coverage_statement}" + (f"; {CAPPED}" if bounds.is_capped else "")
+            f"{bounds.label}: covers {bounds.coverage_statement}"
+            + (f"; {CAPPED_SEARCH_NOTE}" if bounds.is_capped else "")
             for bounds in all_bounds
         ]
         columns = {
@@ -533,7 +534,7 @@ class BoundsView(PlainView):
         return [ViewTable("\n".join([*lines, ALPHA]), columns)]
 
 
-COUNTED = "counted"
+COUNTED_TOGETHER = "counted"
 """Word for values of no listed category that are counted together."""
 
 
@@ -544,7 +545,7 @@ def _parse_other(argument: str, word: str) -> bool:
         argument: Name of the option, for the message.
         word: The typed word.
     """
-    return options.parse_choice(argument, word, {COUNTED: True, "missing": False})
+    return options.parse_choice(argument, word, {COUNTED_TOGETHER: True, "missing": False})
 
 
 @dataclass(frozen=True)
@@ -557,7 +558,7 @@ class CategoryOptions(options.QuestionOptions):
     )
     universe: str | None = options.optional("LETTERS:LENGTH", options.UNIVERSE)
     other: str = options.option(
-        "WORD", "Values of no listed category: counted (together, as other) or missing.", COUNTED, _parse_other
+        "WORD", "Values of no listed category: counted (together, as other) or missing.", COUNTED_TOGETHER, _parse_other
     )
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -754,7 +755,7 @@ class SummariesView(ResultView):
         Args:
             curves: The released results by category to show.
         """
-        from ..curves.result import EACH
+        from ..curves.result import INDIVIDUAL_INTERVAL
         from ..display import format_numbers, join_columns
 
         summaries = list(curves.values())
@@ -773,7 +774,11 @@ class SummariesView(ResultView):
             columns = self._suppress_wide_intervals(columns, summaries, index)
         columns = join_columns(curves.label_columns(), columns)
         return [
-            ViewTable(f"{first.plot_label}\n{self.describe_intervals(first.privacy, EACH)}", columns, len(summaries))
+            ViewTable(
+                f"{first.plot_label}\n{self.describe_intervals(first.privacy, INDIVIDUAL_INTERVAL)}",
+                columns,
+                len(summaries),
+            )
         ]
 
     def _suppress_wide_intervals(

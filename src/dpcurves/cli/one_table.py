@@ -18,7 +18,7 @@ from typing import Any
 from ..extensions import find_entry_points
 from . import columns, options
 from . import scores as score_options
-from .ask_file import LISTED, FieldQuestions, Terms, build_question, make_question_command
+from .ask_file import QUESTION_ENTRY_POINTS, FieldQuestions, Terms, build_question, make_question_command
 from .options import Command
 from .output import BinnedResidualsView, HosmerLemeshowView, Output, ResultView, RocView
 from .studies import ask_study
@@ -197,7 +197,9 @@ COMMANDS = (
 
 def _list_commands() -> Iterator[Command]:
     """Yield the core's commands, each followed by the commands of other packages that are listed after it."""
-    field_questions: list[FieldQuestions] = [entry_point.load() for entry_point in find_entry_points(LISTED)]
+    field_questions: list[FieldQuestions] = [
+        entry_point.load() for entry_point in find_entry_points(QUESTION_ENTRY_POINTS)
+    ]
     for command in COMMANDS:
         yield command
         for field in field_questions:

@@ -53,7 +53,7 @@ BLANKS = " \t"
 """Characters that are stripped around a label; other blank characters, such as U+00A0, belong to it."""
 TRUTH = {"true": True, "false": False}
 """Truth values as typed after ``number:``."""
-ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
+LIST_ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
 """One item of a comma-separated list. An item in double quotes may contain commas; a doubled quote is a quote."""
 
 
@@ -291,7 +291,7 @@ def parse_labels(argument: str, text: str) -> tuple[Label, ...]:
     labels: list[Label] = []
     position = 0
     while position <= len(text):
-        match = ITEM.match(text, position)
+        match = LIST_ITEM.match(text, position)
         if match is None or not match[1].strip(BLANKS):
             raise Misuse(argument, f"labels with commas between them are needed, as in A,B, got {text!r}")
         labels.append(parse_label(argument, match[1]))
@@ -673,8 +673,8 @@ def values_of(group: Any) -> dict[str, Any]:
 
 
 ACCOUNT = "Account in the ledger. Required if the ledger has several accounts."
-A_COLUMN = 'Numeric column, or an SQL expression of columns, e.g. "wage / hours".'
-SIGN = "@"
+COLUMN_HELP = 'Numeric column, or an SQL expression of columns, e.g. "wage / hours".'
+MODEL_FILE_PREFIX = "@"
 """Prefix that marks a model file where a column of scores is expected, as in ``@model.json``."""
 NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs a grid"
 STANDARD_INPUT = "-"
@@ -683,7 +683,9 @@ NO_AUTO = (
     "(dpcurves task suggest proposes cells from a public sample)"
 )
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read from the data"
-IN_NO_GROUP = "here scores outside of the grid are counted separately and belong to no group; leave --outside out"
+SCORES_OUTSIDE_HELP = (
+    "here scores outside of the grid are counted separately and belong to no group; leave --outside out"
+)
 
 
 @dataclass(frozen=True)
@@ -1060,7 +1062,7 @@ def read_score_source(option: str, score: str) -> str | Predictor:
     Raises:
         Misuse: the file cannot be read or holds no model.
     """
-    if not isinstance(score, str) or not score.startswith(SIGN):
+    if not isinstance(score, str) or not score.startswith(MODEL_FILE_PREFIX):
         return score
     from ..models import predictor_from_json
 
@@ -1133,7 +1135,7 @@ class TaskDocument:
 class ColumnOptions(QuestionOptions):
     """Options for a numeric column and its unit of measurement."""
 
-    column: str = option("NAME", A_COLUMN)
+    column: str = option("NAME", COLUMN_HELP)
     measured_in: str = option("UNIT", "Unit of measurement, for axis labels.", "")
 
 
@@ -1251,7 +1253,7 @@ class GroupedCells(CellOptions):
         from ..data import Outside
 
         if CellOptions._apply_outside(self, grid).outside is Outside.CLIPPED and self.outside is not None:
-            raise Misuse("outside", IN_NO_GROUP)
+            raise Misuse("outside", SCORES_OUTSIDE_HELP)
         return grid
 
 
@@ -1506,7 +1508,7 @@ class WeightOptions(QuestionOptions):
         return {} if self.weight is None else super().question_fields(defaults)
 
 
-COUNTED_COLUMN = make_option_group(column=option("NAME", f"{A_COLUMN} Without it, all records count.", "*"))
+COUNTED_COLUMN = make_option_group(column=option("NAME", f"{COLUMN_HELP} Without it, all records count.", "*"))
 _Probabilities = make_option_group(
     probabilities=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers)
 )

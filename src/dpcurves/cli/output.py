@@ -71,16 +71,16 @@ def parse_json_object(option: str, text: str) -> dict[str, Any]:
     return parsed
 
 
-ENDINGS = (".svg", ".png", ".pdf", ".json")
+PLOT_SUFFIXES = (".svg", ".png", ".pdf", ".json")
 """File endings of plots."""
-ENDINGS_OF = MappingProxyType({"plot": ENDINGS, "xlsx": (".xlsx",), "html": (".html", ".htm")})
+SUFFIXES_BY_OPTION = MappingProxyType({"plot": PLOT_SUFFIXES, "xlsx": (".xlsx",), "html": (".html", ".htm")})
 """File endings that an option requires."""
-OTHERS = MappingProxyType({
-    ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(ENDINGS[:-1], "plot"),
+OPTIONS_BY_SUFFIX = MappingProxyType({
+    ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(PLOT_SUFFIXES[:-1], "plot"),
 })  # fmt: skip
 """Options by the file ending that they write."""
 STANDARD_OUTPUT = "-"
-LOOKS = "paper", "slides", "dark"
+PLOT_STYLES = "paper", "slides", "dark"
 """Plot styles of `display.styles`, repeated here to avoid the import of matplotlib."""
 
 
@@ -204,7 +204,7 @@ class Output:
         if self.csv_raw and self.csv is None:
             raise Misuse("csv-raw", "--csv-raw needs --csv: name a file, or leave --csv-raw out")
         if self.style is not None:
-            parse_choice("style", self.style, dict.fromkeys(LOOKS))
+            parse_choice("style", self.style, dict.fromkeys(PLOT_STYLES))
         check_language(self.language)
         for argument, name in self.files.items():
             _require_ending(argument, name)
@@ -300,12 +300,12 @@ def _require_ending(argument: str, name: str) -> None:
     Args:
         argument: Name of the option, without dashes.
     """
-    if argument == "json" and Path(name).suffix.lower() in OTHERS:
-        other = OTHERS[Path(name).suffix.lower()]
+    if argument == "json" and Path(name).suffix.lower() in OPTIONS_BY_SUFFIX:
+        other = OPTIONS_BY_SUFFIX[Path(name).suffix.lower()]
         raise Misuse(
             argument, f"{Path(name).name!r} does not look like JSON; write .json, or use --{other} for such files"
         )
-    endings = ENDINGS_OF.get(argument)
+    endings = SUFFIXES_BY_OPTION.get(argument)
     if endings is None:
         return
     if Path(name).suffix.lower() not in endings:
@@ -416,7 +416,7 @@ def check_language(language: str) -> str:
 
 MOST_BANDED = 2**16 + 1
 """Points of a curve up to which a band is shown: simulating noise for more takes long."""
-TOGETHER = "simultaneous intervals"
+SIMULTANEOUS_LABEL = "simultaneous intervals"
 Curve = TypeVar("Curve", contravariant=True)
 
 
@@ -647,16 +647,16 @@ class ResultView:
         Args:
             privacy: Privacy statement of the result, which has the number of records of a unit.
         """
-        from ..curves.result import SEVERAL
+        from ..curves.result import RECORDS_ONLY_NOTE
 
-        return f"\n{SEVERAL}" if self.settings.population and privacy.rows_per_unit != 1 else ""
+        return f"\n{RECORDS_ONLY_NOTE}" if self.settings.population and privacy.rows_per_unit != 1 else ""
 
     def make_table(
         self,
         curve: Any,
         columns: Mapping[str, Any],
         ends: IntervalLimits | None = None,
-        what: str = TOGETHER,
+        what: str = SIMULTANEOUS_LABEL,
         *,
         head: str = "",
         after: Mapping[str, Any] = NOTHING,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..curves import CDF, Drift, QuantileQuantile
     from ..curves.result import ReleasedResult
 
-SHOWN = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
+DEFAULT_QQ_PROBABILITIES = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
 """Probabilities of the quantiles that `qq` compares by default."""
 
 
@@ -151,7 +151,9 @@ def qq(
     *,
     first: Annotated[str, Argument(metavar="FIRST", help="Distribution function along x, as --json wrote it.")],
     second: Annotated[str, Argument(metavar="SECOND", help="Distribution function along y.")],
-    p: Annotated[str, Option(help="Probabilities of the quantiles, between 0 and 1.", metavar="P,P,...")] = SHOWN,
+    p: Annotated[
+        str, Option(help="Probabilities of the quantiles, between 0 and 1.", metavar="P,P,...")
+    ] = DEFAULT_QQ_PROBABILITIES,
     output: Output,
 ) -> None:
     """Quantile-quantile plot of two released distributions.
@@ -519,7 +521,7 @@ def publish(
 
     Example: dpcurves publish delay.json roc.json --out published --title "Delays in January"
     """
-    from ..publication import PAGE, REGISTRY
+    from ..publication import INDEX_FILE, REGISTRY_FILE
     from ..publication import publish as published
 
     if about_template is not None:
@@ -532,7 +534,7 @@ def publish(
     saved = _read_results(results)
     settings = Output(level=level, population=population, suppress=suppress).interval_settings(suppressing=True)
     try:
-        replaced = ", in place of what was published there before" if (Path(out) / PAGE).exists() else ""
+        replaced = ", in place of what was published there before" if (Path(out) / INDEX_FILE).exists() else ""
         files = published(
             saved, out, title=title, about=about, date=date, language=check_language(language), **settings._asdict()
         )
@@ -541,9 +543,9 @@ def publish(
             "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
         ) from None
     print_to_console(make_console(), f"written: {len(files)} files in {out!r}{replaced}")
-    missing = [line for line in (Path(out) / REGISTRY).read_text(encoding="utf-8").splitlines() if MISSING in line]
+    missing = [line for line in (Path(out) / REGISTRY_FILE).read_text(encoding="utf-8").splitlines() if MISSING in line]
     if missing:
-        print_to_console(make_console(), f"{REGISTRY} lacks {len(missing)} required facts: {ABOUT_HINT}")
+        print_to_console(make_console(), f"{REGISTRY_FILE} lacks {len(missing)} required facts: {ABOUT_HINT}")
 
 
 MISSING = "# Missing (required)"
@@ -595,7 +597,7 @@ def review(
 
     Example: dpcurves review sqlite:///budget.db --out review
     """
-    from ..registry import NOTHING_KNOWN, read_about
+    from ..registry import NO_DETAILS, read_about
     from ..review import write_review
     from ..translation import use_language
     from .accounts import account_of, open_ledger
@@ -603,7 +605,7 @@ def review(
     check_language(language)
     ledger = open_ledger(url)
     datasets = () if dataset is None else (account_of(ledger, dataset).dataset,)
-    facts = NOTHING_KNOWN if about is None else read_about(about)
+    facts = NO_DETAILS if about is None else read_about(about)
     saved = _read_results(results or ())
     with use_language(language):
         sheet = write_review(ledger, out, datasets=datasets, about=facts, results=saved)

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 NUMBERS = "numbers"
 """Value of ``--show`` that prints single numbers and no curve."""
-OF_PROBABILITIES = ("calibration", "decision-curve")
+PROBABILITY_METRICS = ("calibration", "decision-curve")
 """Metrics that need scores in [0, 1]."""
-READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
+METRIC_READERS: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
     {
         NUMBERS: lambda scores, threshold: scores,
         "roc": lambda scores, threshold: scores.roc(),
@@ -65,7 +65,7 @@ READ: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
 """Metrics of released scores that ``--show`` offers."""
 GAPS = "gaps"
 """The metric that compares all groups."""
-AT_ONCE = {
+SIMULTANEOUS_CURVES = {
     "roc": "roc", "gain": "cumulative_gain", "calibration": "calibration", "decision-curve": "decision_curve",
 }  # fmt: skip
 """Curves with bands that can be simultaneous over all groups."""
@@ -77,7 +77,9 @@ class ShowOptions:
 
     split_options: SplitOptions
     show: str = option(
-        "|".join((*READ, GAPS)), "Curve that is printed and plotted. All curves are paid for together.", NUMBERS
+        "|".join((*METRIC_READERS, GAPS)),
+        "Curve that is printed and plotted. All curves are paid for together.",
+        NUMBERS,
     )
     threshold: str = option("S", "For the confusion matrix: scores of at least S are classified as positive.", "0.5")
     max_fpr: str | None = optional(
@@ -100,8 +102,8 @@ class ShowOptions:
         """
         if self.show == GAPS and self.split_options.by is None:
             raise Misuse("show", "gaps compare groups: name them with --by and --categories")
-        compute_metric = parse_choice("show", self.show, {**READ, GAPS: READ["confusion"]})
-        if self.show in OF_PROBABILITIES and (grid is None or grid.lower < 0 or grid.upper > 1):
+        compute_metric = parse_choice("show", self.show, {**METRIC_READERS, GAPS: METRIC_READERS["confusion"]})
+        if self.show in PROBABILITY_METRICS and (grid is None or grid.lower < 0 or grid.upper > 1):
             raise Misuse(
                 "show",
                 f"{self.show} needs probabilities, and the grid is not within [0, 1];"
@@ -109,9 +111,10 @@ class ShowOptions:
             )
         threshold = parse_number("threshold", self.threshold)
         simultaneous = parse_choice("bands", self.bands, {"each": False, "all": True})
-        if simultaneous and (self.split_options.by is None or self.show not in AT_ONCE):
+        if simultaneous and (self.split_options.by is None or self.show not in SIMULTANEOUS_CURVES):
             raise Misuse(
-                "bands", f"--bands all needs --by and --show {', '.join(AT_ONCE)}; add them, or leave --bands out"
+                "bands",
+                f"--bands all needs --by and --show {', '.join(SIMULTANEOUS_CURVES)}; add them, or leave --bands out",
             )
         from ..curves.partial_roc import add_roc_metrics
 
@@ -141,7 +144,7 @@ class ScoresView(ResultView):
     """View of the single-number metrics of scores, and of one metric that is a curve.
 
     Attributes:
-        show: Name of the selected metric, as in `READ`; ``gaps`` compares groups.
+        show: Name of the selected metric, as in `METRIC_READERS`; ``gaps`` compares groups.
         compute_reading: Function from released scores to the selected curve.
         add_metrics: Function that adds partial areas and sensitivities to released scores.
         threshold: Scores of at least this are classified as positive.
@@ -281,7 +284,7 @@ class GroupedScoresView:
         Args:
             curves: The released results by category to show.
         """
-        return load_field_object("group_curves")(curves, AT_ONCE[self.view.show])
+        return load_field_object("group_curves")(curves, SIMULTANEOUS_CURVES[self.view.show])
 
     def _rates(self, curves: ScoresByCategory) -> Any:
         """Return the rates of all categories, such as the true and false positive rates, at the threshold of

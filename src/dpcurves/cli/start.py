@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .status import COMPLETING, ExitStatus
+from .status import COMPLETION_VARIABLE, ExitStatus
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
         prepare_streams()
         from .app import build
 
-        if COMPLETING in os.environ:  # the shell may ask to complete any command, so all are built
+        if COMPLETION_VARIABLE in os.environ:  # the shell may ask to complete any command, so all are built
             build()()
         build(sys.argv[1:])()
     except KeyboardInterrupt:

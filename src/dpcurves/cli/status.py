@@ -34,5 +34,5 @@ class ExitStatus(IntEnum):
     """The program that reads standard output ended first, as ``head`` does: SIGNALLED plus SIGPIPE, which is 13."""
 
 
-COMPLETING = "_DPCURVES_COMPLETE"
+COMPLETION_VARIABLE = "_DPCURVES_COMPLETE"
 """Environment variable by which the script of ``dpcurves completion`` asks for completions."""

@@ -435,7 +435,7 @@ def ask_study(
 
     Example: dpcurves study questions.toml flights.parquet --ledger sqlite:///budget.db --out answers
     """
-    from ..study import TITLE, Study
+    from ..study import DEFAULT_TITLE, Study
     from ..translation import translate, use_language
 
     check_language(language)
@@ -493,8 +493,8 @@ def ask_study(
             print_to_stderr(UNTYPED_CSV_NOTE)
         page_sections = _answer_questions(parsed_study, session, outputs, drifts, print_lines, model_card=model_card)
         with use_language(language):
-            default_title = translate("Model card" if model_card else TITLE)
-            shown_title = title or (default_title if parsed_study.title == TITLE else parsed_study.title)
+            default_title = translate("Model card" if model_card else DEFAULT_TITLE)
+            shown_title = title or (default_title if parsed_study.title == DEFAULT_TITLE else parsed_study.title)
             _write_page(folder, page_sections, session, shown_title, parsed_study.text)
     print_to_console(make_console(), f"written: curve and plot of each question, and index.html, in {out!r}")
     if ledger is None:

@@ -64,11 +64,11 @@ def find_change(files: Sequence[Path], ledger: str, dataset: str) -> str | None:
         descriptor = os.open(stored_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(descriptor, "w", encoding="ascii") as file:
             file.write(digest + "\n")
-        return None if stored is None else CHANGED
+        return None if stored is None else CHANGED_TABLE_WARNING
     return None
 
 
-CHANGED = (
+CHANGED_TABLE_WARNING = (
     "the table differs from the one that this account was asked about before: if that is on purpose, name it with a "
     "version, as in --dataset visits@12; thresholds of one request must be asked of one table"
 )

@@ -5,8 +5,8 @@ A failed command prints one line, ``dpcurves: ARGUMENT: RULE``, and ends with a 
     0 if the answer was written, else a status of `ExitStatus` for data, budget, usage, output, ...
 
 An error of the library about an argument becomes one about the option that was typed (`translate_argument_errors`), and
-messages of click are put in the same form (`REWORDED`). A message of a failure after the charge states the charge and
-the request id under which the stored answer is returned at no cost (`ChargedFailure`).
+messages of click are put in the same form (`CLICK_REWORDINGS`). A message of a failure after the charge states the
+charge and the request id under which the stored answer is returned at no cost (`ChargedFailure`).
 
 No line contains a value from a record.
 """
@@ -49,7 +49,7 @@ STATUS = {
     "UnreadOutput": ExitStatus.UNREAD, "ServiceUnavailable": ExitStatus.AWAY,
 }  # fmt: skip
 """Exit statuses by class name of the exception. Importing the classes would slow down every start."""
-REWORDED = tuple(
+CLICK_REWORDINGS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
         (r"^No such option '(.*?)'", r"\1: there is no such option"),
@@ -69,10 +69,10 @@ REWORDED = tuple(
     )
 )
 """Patterns of click's messages, with the form that puts the argument first."""
-OF_COLUMNS = ("column", "and_column", "by", "label", "score", "predicted", "residual", "time", "event")
+COLUMN_OPTIONS = ("column", "and_column", "by", "label", "score", "predicted", "residual", "time", "event")
 """Options whose value is the name of a column."""
 BOTH_LOSSES = "epsilon, rho"
-OF_DATA = frozenset({*OF_COLUMNS, "data", "table", "unit", "ledger", "key"})
+DATA_ARGUMENTS = frozenset({*COLUMN_OPTIONS, "data", "table", "unit", "ledger", "key"})
 """Arguments whose errors concern the data or the ledger, with exit status DATA."""
 
 
@@ -167,7 +167,7 @@ def _option_of(error: ArgumentError, options: Mapping[str, object]) -> str | Non
         return losses[0] if len(losses) == 1 else None
     if error.argument != "column" or error.value is None:
         return None
-    for name in OF_COLUMNS[1:]:  # the value of an option is a column, or a column and its categories
+    for name in COLUMN_OPTIONS[1:]:  # the value of an option is a column, or a column and its categories
         value_of_option = options.get(name)
         option_values = value_of_option if isinstance(value_of_option, list) else [value_of_option]
         if any(error.value in (text, str(text).partition("=")[0]) for text in option_values):
@@ -194,7 +194,9 @@ def describe_error(error: BaseException) -> Refusal:
     if isinstance(error, ArgumentError):
         names = (name.replace("_", "-") for name in error.argument.split(", "))
         line = f"{', '.join(OPTIONS.get(name, name) for name in names)}: {error.rule}"
-        status = STATUS.get(type(error).__name__, ExitStatus.DATA if error.argument in OF_DATA else ExitStatus.USAGE)
+        status = STATUS.get(
+            type(error).__name__, ExitStatus.DATA if error.argument in DATA_ARGUMENTS else ExitStatus.USAGE
+        )
         hint = "; run the same again later" if status == ExitStatus.AWAY and " again" not in line else ""
         return Refusal(_on_one_line(line + hint), status)
     location = f"{type(error).__name__} in {_locate_failure(error.__traceback__)}"
@@ -232,7 +234,7 @@ def _describe_usage_error(error: click.ClickException) -> str:
         remainder = parameter.help[1:].rstrip(".")
         help_text = (first if remainder[:1].isupper() else first.lower()) + remainder  # SELECT stays as it is
         return f"{parameter.name.replace('_', '-')}: {name} is missing; {help_text}"
-    for pattern, words in REWORDED:
+    for pattern, words in CLICK_REWORDINGS:
         message = pattern.sub(words, message)
     return message
 

@@ -1,9 +1,9 @@
 from .notes import ADVICE_MARK, add_advice, select_reader_notes, warn_analyst
 from .release import (
-    ALL,
-    ELSEWHERE,
+    EXTERNAL_TRUST_PREFIX,
     MISSING_RULE,
-    OPEN,
+    OPEN_TRUST_MODEL,
+    WHOLE_BUDGET,
     Evidence,
     Plan,
     Plans,
@@ -45,11 +45,11 @@ from .workload import (
 
 __all__ = [
     "ADVICE_MARK",
-    "ALL",
-    "ELSEWHERE",
+    "EXTERNAL_TRUST_PREFIX",
     "HALF_WIDTH_STEPS",
     "MISSING_RULE",
-    "OPEN",
+    "OPEN_TRUST_MODEL",
+    "WHOLE_BUDGET",
     "AutomaticGridWorkload",
     "AutomaticRangeWorkload",
     "Axes",

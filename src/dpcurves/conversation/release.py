@@ -58,7 +58,7 @@ CANONICAL_VERSION = 1
 """Number of the canonical JSON that fingerprints hash. Raise it if this form changes: all fingerprints then change."""
 DISPLAY_FIELDS = frozenset({"measured_in"})
 """Names of fields that are only displayed, and so are not part of a fingerprint."""
-KIND = "is"
+CLASS_KEY = "is"
 """JSON key of the class name."""
 
 
@@ -98,7 +98,7 @@ def _to_plain(fact: Any) -> Any:
     Args:
         fact: Any object.
     """
-    kind: Any = {KIND: type(fact).__name__}
+    kind: Any = {CLASS_KEY: type(fact).__name__}
     plain: Any
     match fact:
         case Enum():
@@ -130,7 +130,7 @@ def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
         Values by field name; fields for display and fields with an empty default value are left out.
     """
     longest_written = 4096  # numbers of a tuple that canonical JSON writes in decimal
-    plain: dict[str, Any] = {KIND: type(fact).__name__}
+    plain: dict[str, Any] = {CLASS_KEY: type(fact).__name__}
     for fact_field in fields(fact):
         value: Any = getattr(fact, fact_field.name)
         is_display = fact_field.name in DISPLAY_FIELDS or not (fact_field.repr or fact_field.metadata.get("told"))
@@ -149,7 +149,7 @@ def _dataclass_to_plain(fact: Any) -> dict[str, Any]:
 # One round of a question, and the facts that are public before the first round.
 
 
-ALL = Fraction(1)
+WHOLE_BUDGET = Fraction(1)
 """Ratio. Budget fraction of a question that spends its whole budget on one round."""
 
 
@@ -176,7 +176,7 @@ class Setting:
     loss: PrivacyLoss
     adjacency: Adjacency
 
-    def count_noise(self, budget_fraction: Fraction = ALL) -> Noise:
+    def count_noise(self, budget_fraction: Fraction = WHOLE_BUDGET) -> Noise:
         """Return the noise that a count would have if this fraction of the loss were spent on it alone.
 
         Questions use it to choose queries. Mechanisms compute the noise that protects records themselves.
@@ -485,9 +485,9 @@ class Evidence:
         return cls(distribution, values, None if total is None else int(total))
 
 
-OPEN = "nobody: a public table, counted openly"
+OPEN_TRUST_MODEL = "nobody: a public table, counted openly"
 """Trust model of a table that is counted without noise."""
-ELSEWHERE = "another system: "
+EXTERNAL_TRUST_PREFIX = "another system: "
 """Prefix of the trust model if another system released the counts: see `curves.external_counts`."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
 """How all questions treat values that lie in no declared cell."""
@@ -597,7 +597,7 @@ class PrivacyStatement:
     @property
     def loss(self) -> str:
         """The privacy loss in words: epsilon or rho, and delta if there is one."""
-        if self.trust.startswith(ELSEWHERE):
+        if self.trust.startswith(EXTERNAL_TRUST_PREFIX):
             return "the loss of another system"
         loss = f"rho {format_loss(self.rho)}" if self.epsilon is None else f"epsilon {format_loss(self.epsilon)}"
         return f"{loss}, delta {format_loss(self.delta)}" if self.delta else loss

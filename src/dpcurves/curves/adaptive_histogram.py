@@ -40,7 +40,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument, convert_to_integers, require_type
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, AutomaticGridWorkload, CellWorkload, Needs, Setting, TableCounts, ask_workload
+from ..conversation import WHOLE_BUDGET, AutomaticGridWorkload, CellWorkload, Needs, Setting, TableCounts, ask_workload
 from ..data import Grid, Outside
 from ..data.axis import TypedAxis
 from ..display import format_number
@@ -48,7 +48,7 @@ from ..distributions.output_distribution import Family
 from ..strategies.contribution_bounds import expected_error
 from ..strategies.range_search import DECADES, LARGEST_EDGE, ROUND_DIGITS, PilotCounts
 from ..strategies.range_search import TUNING as SEARCH_TUNING
-from .automatic_range import NOTHING, PILOT_FRACTION, format_range, note_on_pilot_queries
+from .automatic_range import NO_RANGE_NOTE, PILOT_FRACTION, format_range, note_on_pilot_queries
 from .by_category import build_by_category, describe_question, format_axis_label, split_rows
 from .histogram import Histogram, HistogramQuestion
 from .outside import infinite_note_thresholds
@@ -483,7 +483,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
         grid = choose_even_cells(pilot, self.cells)
         label = format_axis_label(self.column, self.measured_in)
         counts = yield from ask_workload(
-            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, grid))), ALL - PILOT_FRACTION
+            CellWorkload(prepend_category_axes(self.by, TypedAxis(self.column, grid))), WHOLE_BUDGET - PILOT_FRACTION
         )
         privacy = build_privacy_statement(
             (*pilot_counts.releases, *counts.releases), note_thresholds=infinite_note_thresholds(self.column)
@@ -512,7 +512,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
         return describe_question("histogram", self.column, self.by) + ", no range given"
 
 
-BESIDE = "the {}, {} to {}, may miss all records"
+MISSED_RECORDS_NOTE = "the {}, {} to {}, may miss all records"
 """Note on bounds or cells that were chosen although no decade is significantly occupied."""
 
 
@@ -528,7 +528,7 @@ def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray, label: 
     """
     bounds = format_range(grid.lower, grid.upper, label)
     if not pilot.is_significant:
-        return NOTHING.format(BESIDE.format("cells", *bounds))
+        return NO_RANGE_NOTE.format(MISSED_RECORDS_NOTE.format("cells", *bounds))
     below, above = (format_number(max(round(float(counts[:, cell].sum())), 0)) for cell in (0, -1))
     return (
         f"cells from {bounds[0]} to {bounds[1]}, found privately; records below: about {below}, above: about {above}, "
@@ -608,7 +608,7 @@ def _note_on_bounds(pilot: PilotEstimate, low: float, high: float) -> str:
         high: Upper bound that was chosen.
     """
     if not pilot.is_significant:
-        return NOTHING.format(BESIDE.format("bounds", format_number(low), format_number(high)))
+        return NO_RANGE_NOTE.format(MISSED_RECORDS_NOTE.format("bounds", format_number(low), format_number(high)))
     below, above = pilot.describe_counts_beyond(low, high)
     return (
         f"bounds {format_number(low)} to {format_number(high)}, found privately; values beyond are clipped to them; "
@@ -654,7 +654,7 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         """
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
-        sum_setting = replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION - TAIL_FRACTION))
+        sum_setting = replace(setting, loss=setting.loss * (WHOLE_BUDGET - PILOT_FRACTION - TAIL_FRACTION))
         fraction = self.with_bounds(0.0, 1.0).budget_fractions(sum_setting)[self.MOMENT]
         noise = sum_setting.count_noise(fraction)
         rows = prod(axis.slots for axis in parse_grouping(self.by))
@@ -672,7 +672,7 @@ class _AutoRangeSummaryQuestion(TableQuestion):
         question_steps = self.with_bounds(lower, upper).ask_along(
             axis, sum_setting, releases, notes, [Tails(*points, counts) for counts in row_counts]
         )
-        return (yield from scale_budget_fractions(question_steps, ALL - PILOT_FRACTION - TAIL_FRACTION))
+        return (yield from scale_budget_fractions(question_steps, WHOLE_BUDGET - PILOT_FRACTION - TAIL_FRACTION))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
         """Return one note: what all rounds cost together, and how it is divided between pilot queries, tail counts

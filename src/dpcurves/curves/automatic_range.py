@@ -33,7 +33,7 @@ import numpy as np
 from ..arguments import require_type
 from ..arrays import BoolArray, IntArray
 from ..conversation import (
-    ALL,
+    WHOLE_BUDGET,
     AutomaticRangeWorkload,
     Needs,
     PrivacyStatement,
@@ -63,7 +63,7 @@ from .question import TableQuestion, build_privacy_statement
 
 PILOT_FRACTION = Fraction(1, 5)
 """Budget fraction of the pilot queries that choose a grid. The counts on this grid get the rest."""
-NOTHING = add_advice("no range was significant above the noise: {}", "give a range, or ask with a larger loss")
+NO_RANGE_NOTE = add_advice("no range was significant above the noise: {}", "give a range, or ask with a larger loss")
 """Note on a column in which the pilot queries found no occupied decade."""
 
 
@@ -120,7 +120,7 @@ class AutoRangeCdfQuestion(TableQuestion):
         Args:
             setting: Public loss and adjacency; not used.
         """
-        counts = yield from ask_workload(AutomaticRangeWorkload(self.column), ALL)
+        counts = yield from ask_workload(AutomaticRangeWorkload(self.column), WHOLE_BUDGET)
         return build_cdf_with_range_note(counts, format_axis_label(self.column, self.measured_in))
 
     def plan_notes(self, setting: Setting) -> tuple[str, ...]:
@@ -261,7 +261,7 @@ def note_on_range(curve: CDF, label: str = "") -> str:
     bounds = first.bounds(grid.slots)
     occupied = np.flatnonzero(_find_occupied_intervals(curve.prefixes, bounds))
     if not len(occupied):
-        return NOTHING.format("the range of the records is unknown")
+        return NO_RANGE_NOTE.format("the range of the records is unknown")
     # an interval of the first pilot query with 3 cells or more was refined; zero has its own cell
     is_refined = np.diff(bounds)[1:-1] >= 3
     low = int(occupied[0])
@@ -325,7 +325,7 @@ def add_empty_range_note(counts: TableCounts) -> tuple[Release, ...]:
     edges = last.plan.query.axes[-1].grid.edges  # type: ignore[union-attr]
     if not counts.is_paid or PilotCounts(tuple(edges.tolist()), counts.evidence).occupied_decades.any():
         return counts.releases
-    return (*before, replace(last, notes=(*last.notes, NOTHING.format("the grid may miss all records"))))
+    return (*before, replace(last, notes=(*last.notes, NO_RANGE_NOTE.format("the grid may miss all records"))))
 
 
 def note_on_pilot_queries(setting: Setting, further_rounds: int = 1) -> str:

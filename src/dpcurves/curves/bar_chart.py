@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from .. import display
 from ..arguments import InvalidArgument, describe_value, require_number, require_probability, require_type
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
+from ..conversation import WHOLE_BUDGET, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..conversation.notes import add_advice
 from ..data import Categories, Category, ListedCategories, SelectedCategories, UnlistedCategories
 from ..display import TEXTS, draw_category_bars, format_number
@@ -50,7 +50,7 @@ from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible, known_count
 from ..inference.simulation import sampling_generator
 from ..inference.two_samples import ReleasedSample
 from ..summaries.two_classes import project_to_simplex
-from .question import CATEGORIES, TableQuestion, build_privacy_statement, require_independent
+from .question import CATEGORIES_EXAMPLE, TableQuestion, build_privacy_statement, require_independent
 from .result import NO_CATEGORY, SUMMARY_LEVEL, TUNING, IntervalResult, PlotArguments
 from .summary import format_with_intervals
 
@@ -586,7 +586,7 @@ class BarChartQuestion(TableQuestion):
     other: bool = True
 
     def __post_init__(self) -> None:
-        require_type("by", self.by, Categories, CATEGORIES)
+        require_type("by", self.by, Categories, CATEGORIES_EXAMPLE)
         require_type("other", self.other, bool, "True or False")
         if isinstance(self.by, UnlistedCategories) and not self.other:
             raise InvalidArgument(
@@ -616,7 +616,7 @@ class BarChartQuestion(TableQuestion):
         Args:
             setting: Loss and adjacency of the question; not read.
         """
-        answer = yield from ask_workload(CellWorkload((self.counted_categories,)), ALL)
+        answer = yield from ask_workload(CellWorkload((self.counted_categories,)), WHOLE_BUDGET)
         return BarChart.from_counts(answer.counts, self.counted_categories, build_privacy_statement(answer.releases))
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ from .. import display
 from ..arguments import Exact, InvalidArgument, parse_positive_fraction, require_type
 from ..arrays import FloatArray
 from ..conversation import (
-    ALL,
+    WHOLE_BUDGET,
     CoverageInterval,
     CoverageWorkload,
     Evidence,
@@ -51,13 +51,15 @@ from ..conversation.notes import add_advice
 from ..data import DOUBLINGS, Axis, Predictor, doubling_grid
 from ..queries import CoverageQuery
 from .question import TableQuestion, build_privacy_statement
-from .result import NEXT_TO_NOTHING, PlotArguments, ReleasedResult
+from .result import UNINFORMATIVE_RELEASE, PlotArguments, ReleasedResult
 
 COVERAGE_CONFIDENCE = 0.95
 """Probability with which released bounds contain at least the stated share of the records."""
-CAPPED = add_advice("no interval seemed wide enough: this is the widest that was tried", "ask again with a larger unit")
+CAPPED_SEARCH_NOTE = add_advice(
+    "no interval seemed wide enough: this is the widest that was tried", "ask again with a larger unit"
+)
 """Note if the search ended at the largest interval."""
-NONE_COVERED = f"the interval may hold none of the records: {NEXT_TO_NOTHING} of them"
+FEW_RECORDS_NOTE = f"the interval may hold none of the records: {UNINFORMATIVE_RELEASE} of them"
 """Note if the public number of records is so small that the interval need not hold any, for all that is known."""
 SMALLEST_UNIT = 2.0**-30
 """Unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then powers of two from
@@ -112,7 +114,7 @@ class Bounds(ReleasedResult):
     def description(self) -> str:
         """The interval as text, with a note if the search ended at the largest interval."""
         interval = f"from {display.format_number(self.lower)} to {display.format_number(self.upper)}"
-        return interval + (f"; {CAPPED}" if self.is_capped else "")
+        return interval + (f"; {CAPPED_SEARCH_NOTE}" if self.is_capped else "")
 
     @property
     def coverage_statement(self) -> str:
@@ -205,7 +207,7 @@ class BoundsQuestion(TableQuestion):
 
     def steps(self, setting: Setting) -> Needs[Bounds]:
         """Ask one query that searches the bounds, with the whole budget; return the bounds. `setting` is not used."""
-        bounds, _ = yield from ask_for_bounds(self.query, ALL)
+        bounds, _ = yield from ask_for_bounds(self.query, WHOLE_BUDGET)
         return replace(bounds, privacy=bounds.privacy.with_notes(*_list_notes(bounds)))
 
     def __str__(self) -> str:
@@ -223,7 +225,7 @@ def _list_notes(bounds: Bounds) -> tuple[str, ...]:
     """
     most = bounds.privacy.most_records
     is_known = most is None or bounds.is_capped or bounds.coverage * most > bounds.alpha
-    return () if is_known else (NONE_COVERED,)
+    return () if is_known else (FEW_RECORDS_NOTE,)
 
 
 def describe_coverage(coverage: float, alpha: float) -> str:
@@ -292,7 +294,7 @@ def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tup
     return bounds, interval
 
 
-WRITTEN = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
+BOUNDS_QUESTION_EXAMPLE = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
 """Expected value in a message."""
 
 COLUMN_FRACTION = Fraction(1, 2)
@@ -414,7 +416,7 @@ class PlaneBoundsQuestion(TableQuestion):
             InvalidArgument: both have the same column.
         """
         for name in ("x", "y"):
-            require_type(name, getattr(self, name), BoundsQuestion, WRITTEN)
+            require_type(name, getattr(self, name), BoundsQuestion, BOUNDS_QUESTION_EXAMPLE)
         if self.x.column == self.y.column:
             raise InvalidArgument(
                 "y", f"a column other than that of x is needed, got {self.y.column!r} for both: name another column"

@@ -44,7 +44,14 @@ from ..display.numerals import UNITS
 from ..queries import Hint
 from ..translation import translate
 from .question import By, Key, combine_categories, format_key, list_columns, parse_grouping
-from .result import TOO_WIDE, CompositeResult, PlotArguments, interval_scopes, refuse_damaged, require_label_mappings
+from .result import (
+    WIDE_INTERVAL_NOTE,
+    CompositeResult,
+    PlotArguments,
+    interval_scopes,
+    refuse_damaged,
+    require_label_mappings,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,9 +68,9 @@ class Tuning:
 TUNING = Tuning()
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 """Notes that begin with a percentage."""
-EACH = "individual interval"
+INDIVIDUAL_INTERVAL = "individual interval"
 """Label of intervals that hold one by one."""
-UNNAMED = "the column of the categories is missing: use the text that to_json wrote"
+MISSING_COLUMN_MESSAGE = "the column of the categories is missing: use the text that to_json wrote"
 """Message about damaged JSON."""
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
@@ -227,7 +234,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
             population: If True, there are bands for the population, too.
         """
         if level is None:
-            return any(TOO_WIDE in note for curve in self.values() for note in curve.notes)
+            return any(WIDE_INTERVAL_NOTE in note for curve in self.values() for note in curve.notes)
         scopes = interval_scopes(self.privacy, population=population)
         bands = [shade for curve in self.values() for shade in curve._build_shades(scopes, level)]
         return any(display.mean_band_width(band) > TUNING.widest_shared_band for band in bands)
@@ -255,7 +262,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
                 np.clip(interval, curve.x[0], curve.x[-1]) for interval, curve in zip(intervals, curves, strict=True)
             ]
             lower, upper = np.array(clipped).T
-            shades.append(Shade(lower, upper, describe_interval(cast("float", level), EACH, scope)))
+            shades.append(Shade(lower, upper, describe_interval(cast("float", level), INDIVIDUAL_INTERVAL, scope)))
         order = self.order_by_size(quartiles[:, 1])
         rows = [shade.select_rows(order) for shade in shades[::-1]]
         return display.draw_means(
@@ -413,7 +420,7 @@ class ByCategory(CompositeResult, Mapping[Key, Curve]):
         length = len(by) if isinstance(by, list) else 1
         is_consistent = all((len(key) if isinstance(key, tuple) else 1) == length for key in categories)
         if "by" not in question or not is_consistent or list(map(format_key, categories)) != list(curves):
-            raise InvalidArgument("curve.evidence.question", UNNAMED)
+            raise InvalidArgument("curve.evidence.question", MISSING_COLUMN_MESSAGE)
         members = cls.parse_members(document, kind)
         return cls(by if isinstance(by, list) else str(by), dict(zip(categories, members.values(), strict=True)))
 

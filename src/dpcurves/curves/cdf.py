@@ -41,7 +41,7 @@ from numpy.typing import ArrayLike, NDArray
 from .. import conversation, display
 from ..arguments import InvalidArgument, require_probability, require_proportion, require_sequence, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, ask_workload
+from ..conversation import WHOLE_BUDGET, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Axis, Grid
 from ..data.grid import find_round_numbers
 from ..display import RECORDS, format_number
@@ -100,7 +100,7 @@ from .straight_intervals import note_on_straight_interval
 
 Several = Sequence[float] | NDArray[Any]
 
-WHOLE = slice(None)
+ALL_EDGES = slice(None)
 """All edges of a grid."""
 
 
@@ -324,7 +324,7 @@ class CdfHistogram(IntervalResult):
 
 
 def choose_bin_edges(
-    bins: SupportsIndex | ArrayLike, grid: Grid, plotted_edges: slice = WHOLE
+    bins: SupportsIndex | ArrayLike, grid: Grid, plotted_edges: slice = ALL_EDGES
 ) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Return the indices of the grid edges nearest to the bin edges, and a note if edges were moved.
 
@@ -349,7 +349,7 @@ def choose_bin_edges(
             raise InvalidArgument(
                 "bins", f"a number of bins from 1 to {grid.cells}, the cells of the grid, is needed, got {index(bins)}"
             )
-        if plotted_edges == WHOLE:
+        if plotted_edges == ALL_EDGES:
             return grid.nearest_edge(np.linspace(grid.lower, grid.upper, index(bins) + 1)), ()
         first, last = grid.edges[plotted_edges][[0, -1]].tolist()
         return np.unique(grid.nearest_edge(np.linspace(first, last, index(bins) + 1))), ()
@@ -1284,7 +1284,7 @@ class CdfQuestion(TableQuestion):
         label = format_axis_label(self.column, self.measured_in)
         axis = Axis(self.column, self.grid)
         if self.edges is not None:
-            counts = yield from ask_workload(conversation.CountsBelowWorkload(axis, self.edges), ALL)
+            counts = yield from ask_workload(conversation.CountsBelowWorkload(axis, self.edges), WHOLE_BUDGET)
             return CDF.from_counts(
                 counts.counts, self.grid.merge_cells(self.edges), label, build_privacy_statement(counts.releases)
             )
@@ -1297,7 +1297,7 @@ class CdfQuestion(TableQuestion):
             has_separate_zero=self.method is None,
             searches_lattice=(self.by, self.hint, self.method) == (None, None, None) and not quantile_levels,
         )
-        counts = yield from ask_workload(prefixes, ALL)
+        counts = yield from ask_workload(prefixes, WHOLE_BUDGET)
         grid = counts.grid or self.grid
         declared = None if has_separate_round_numbers or grid.cells == self.grid.cells else self.grid
         earlier_evidence = counts.evidence[:-1]

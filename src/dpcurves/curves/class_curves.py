@@ -70,7 +70,7 @@ from .class_table import (
     group_cells_evenly,
 )
 from .question import require_independent
-from .result import EACH, PlotArguments
+from .result import INDIVIDUAL_INTERVAL, PlotArguments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -437,7 +437,7 @@ class Confusion(ClassTableResult):
     REPR_FACTS = "threshold {threshold:g}, accuracy {rates[accuracy]:.3f}"
     ARRAYS = ("threshold", "matrix", "rates")
     JSON_SCHEMAS = MappingProxyType({"matrix": display.ROWS})
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
 
     threshold: float
     matrix: FloatArray
@@ -677,7 +677,7 @@ class ScoreCalibration(ClassTableResult):
     REPR_FACTS = "{count.size} groups"
     ARRAYS = ("prob_pred", "prob_true", "count", "starts")
     JSON_SCHEMAS = MappingProxyType({"starts": INTEGERS})
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
     POSSIBLE_RANGES = MappingProxyType({"prob_true": (0.0, 1.0)})
 
     prob_pred: FloatArray

@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 
 from ..arguments import InvalidArgument, require_type
 from ..arrays import FloatArray, IntArray
-from ..conversation import OPEN
+from ..conversation import OPEN_TRUST_MODEL
 from ..display import format_interval, format_number, use_style
 from ..inference import TwoSampleTest as TwoSampleTest
 from ..inference import choose_draws, public_generator, simulate_cell_noise
@@ -436,7 +436,7 @@ class Comparison:
             style: ``"paper"``, ``"slides"`` or ``"dark"``; None for the settings of matplotlib.
         """
         first, second = names
-        statement = replace(self.public.privacy, trust=OPEN, notes=(), model="")
+        statement = replace(self.public.privacy, trust=OPEN_TRUST_MODEL, notes=(), model="")
         counted = self.public
         if isinstance(counted, Histogram):
             counted = replace(counted, count=counted.count * (self.private.total / counted.total))

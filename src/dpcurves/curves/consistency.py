@@ -63,10 +63,10 @@ from .by_category import ByCategory
 from .contingency import Contingency
 from .histogram import Histogram
 from .question import Key, format_key, require_independent
-from .result import EACH, CompositeResult, PlotArguments, refuse_damaged, result_from_json
+from .result import INDIVIDUAL_INTERVAL, CompositeResult, PlotArguments, refuse_damaged, result_from_json
 from .summary import COUNT, HALF_RANGE_STEPS, SUM, Summary, SummaryByCategory
 
-EVERYTHING = "all"
+TOTAL_CATEGORY = "all"
 """Category of a column that was added up, unless a released category has this name: see `name_totals`."""
 
 
@@ -288,8 +288,8 @@ def name_totals(categories: Sequence[str | None]) -> list[str]:
     (['a', 'all'], ['all', 'ALL categories', 'all categories (2)'])
     """
     taken = {category.casefold() for category in categories if category is not None}
-    numbered = (f"{EVERYTHING} categories ({number})" for number in count(2))
-    names = chain((EVERYTHING, f"{EVERYTHING} categories"), numbered)
+    numbered = (f"{TOTAL_CATEGORY} categories ({number})" for number in count(2))
+    names = chain((TOTAL_CATEGORY, f"{TOTAL_CATEGORY} categories"), numbered)
     total = next(name for name in names if name not in taken)
     return [total if category is None else category for category in categories]
 
@@ -317,7 +317,7 @@ class ConsistentTotals(CompositeResult):
     MEASURED = "consistent"
     DISTINGUISHING_FACT = "consistent"
     SUPPRESSIBLE_COLUMNS = ("consistent", "released")
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
 
     tables: Mapping[str, Table]
     statistic: str = COUNT
@@ -510,7 +510,7 @@ class ConsistentTotals(CompositeResult):
         part_rows = slice(start, start + len(tables[parts_index].keys))
         label = f"{QUANTITIES[self.statistic]} of {tables[parts_index].members[0].label}"
         rows = [shade.select_rows(part_rows) for shade in shades]
-        names = [format_key(key) if key else EVERYTHING for key in tables[parts_index].groups]
+        names = [format_key(key) if key else TOTAL_CATEGORY for key in tables[parts_index].groups]
         if tables[parts_index].grid is not None:
             members = cast("tuple[Histogram, ...]", tables[parts_index].members)
             bars = [_Bars(member, self.values[part_rows], number, rows) for number, member in enumerate(members)]

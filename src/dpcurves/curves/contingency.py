@@ -36,7 +36,7 @@ import numpy as np
 from .. import display
 from ..arguments import InvalidArgument, WrongArgumentType, require_probability, require_type
 from ..arrays import BoolArray, FloatArray
-from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
+from ..conversation import WHOLE_BUDGET, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Categories, Category, Grid
 from ..display import draw_contingency, format_number
 from ..inference import (
@@ -50,7 +50,7 @@ from ..inference.bands import join_intervals, simultaneous_mean_ends, upper_quan
 from ..inference.groups import GroupCounts, GroupNoise, chi_squared, expected_counts, independence_p_value
 from ..inference.moments import KNOWN_PROBABILITY, clip_to_possible, known_counts, whole_ends
 from ..summaries.kernels import count_pairs
-from .histogram import JOINED, Histogram2D
+from .histogram import JOINED_CELLS_NOTE, Histogram2D
 from .pair_mean import SimulatedCounts, UStatistic
 from .question import TableQuestion, build_privacy_statement, combine_categories, require_independent
 from .result import NO_CATEGORY, IntervalResult, PlotArguments, notes_on_dependence, require_label_mappings
@@ -475,7 +475,7 @@ class ContingencyQuestion(TableQuestion):
         Args:
             setting: Loss and adjacency of the question; not read.
         """
-        counts = yield from ask_workload(CellWorkload((self.rows, self.columns)), ALL)
+        counts = yield from ask_workload(CellWorkload((self.rows, self.columns)), WHOLE_BUDGET)
         return Contingency.from_counts(counts.counts, self.rows, self.columns, build_privacy_statement(counts.releases))
 
     def __str__(self) -> str:
@@ -592,7 +592,7 @@ class _PairCounts(SimulatedCounts):
                 f"a Contingency or a Histogram2D is needed, as dp.contingency gives one, got {type(table).__name__}",
             )
         evidence = table.evidence[-1]
-        if len(table.evidence) > 1 or JOINED in table.notes:
+        if len(table.evidence) > 1 or JOINED_CELLS_NOTE in table.notes:
             raise InvalidArgument(
                 "table", "the cells were estimated together; count each, with Histogram2DQuestion(..., CellEstimator())"
             )

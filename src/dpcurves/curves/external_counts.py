@@ -41,20 +41,22 @@ from ..arguments import (
     require_type,
 )
 from ..arrays import FloatArray
-from ..conversation import ELSEWHERE, Evidence, PrivacyStatement
+from ..conversation import EXTERNAL_TRUST_PREFIX, Evidence, PrivacyStatement
 from ..data import Grid, Outside
 from ..distributions.output_distribution import Family, Noise
 from ..privacy import Neighbours
 from .cdf import CDF
 
-EXACT = "exact"
+NO_NOISE = "exact"
 """Name of the distribution of counts without noise."""
 DISTRIBUTIONS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
     "laplace": (Family.LAPLACE, False), "discrete-laplace": (Family.LAPLACE, True),
     "gaussian": (Family.GAUSSIAN, False), "discrete-gaussian": (Family.GAUSSIAN, True),
 })  # fmt: skip
 """For each name of a noise distribution: its family, and True if the noise is integer (discrete)."""
-RISING = "at least two finite numbers, a finite distance apart, are needed, each above the one before, as in [0, 10]"
+EDGES_RULE = (
+    "at least two finite numbers, a finite distance apart, are needed, each above the one before, as in [0, 10]"
+)
 """Rule in the error message for edges."""
 
 
@@ -62,7 +64,7 @@ RISING = "at least two finite numbers, a finite distance apart, are needed, each
 def from_counts(
     edges: ArrayLike,
     noisy: ArrayLike,
-    distribution: str = EXACT,
+    distribution: str = NO_NOISE,
     scale: Exact | None = None,
     *,
     total: int | None = None,
@@ -132,23 +134,23 @@ def from_counts(
         )
     grid = _parse_grid(edges, Outside.APART if outside else Outside.CLIPPED)
     noise, mechanism = _parse_noise(distribution, scale)
-    values = _parse_counts(noisy, grid.slots, whole_only=distribution == EXACT or DISTRIBUTIONS[distribution][1])
+    values = _parse_counts(noisy, grid.slots, whole_only=distribution == NO_NOISE or DISTRIBUTIONS[distribution][1])
     if total is not None and require_integer("total", total) < 1:
         raise InvalidArgument(
             "total", f"the public number of records is needed, a whole number of at least 1, as in 5000, got {total}"
         )
-    if distribution == EXACT and (min(values) < 0 or sum(values) < 1):
+    if distribution == NO_NOISE and (min(values) < 0 or sum(values) < 1):
         raise InvalidArgument(
             "noisy",
             "exact counts are not negative, and at least one record is counted: correct them, or name the "
             "distribution of their noise",
         )
-    if distribution == EXACT and total not in (None, sum(values)):
+    if distribution == NO_NOISE and total not in (None, sum(values)):
         raise InvalidArgument("total", f"the exact counts add up to {sum(values)}, not {total}: leave total out")
     privacy = PrivacyStatement(
         epsilon=None, rho=0.0, adjacency=adjacency.value, unit="",
         rows_per_unit=require_integer("rows_per_unit", rows_per_unit),
-        units=None, trust=f"{ELSEWHERE}{source}", mechanism=mechanism, seeded=False, grant="",
+        units=None, trust=f"{EXTERNAL_TRUST_PREFIX}{source}", mechanism=mechanism, seeded=False, grant="",
         notes=(f"these counts were released by {source}: their privacy loss is its own, and nothing was spent here",),
     )  # fmt: skip
     evidence = Evidence.from_cells(values, noise, total)
@@ -168,12 +170,12 @@ def _parse_grid(edges: Any, outside: Outside) -> Grid:
     try:
         edge_values: FloatArray = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArgument("edges", RISING) from None
+        raise InvalidArgument("edges", EDGES_RULE) from None
     positions = edge_values.tolist() if edge_values.ndim == 1 else []
     if len(positions) < 2 or not all(map(isfinite, (*positions, positions[-1] - positions[0]))):
-        raise InvalidArgument("edges", RISING)
+        raise InvalidArgument("edges", EDGES_RULE)
     if not all(low < high for low, high in pairwise(positions)):
-        raise InvalidArgument("edges", RISING)
+        raise InvalidArgument("edges", EDGES_RULE)
     return Grid.from_edges(positions, outside=outside)
 
 
@@ -189,11 +191,11 @@ def _parse_noise(distribution: str, scale: Exact | None) -> tuple[Noise, str]:
     Raises:
         InvalidArgument: the distribution is unknown, or the scale does not fit it.
     """
-    if distribution not in (EXACT, *DISTRIBUTIONS):
+    if distribution not in (NO_NOISE, *DISTRIBUTIONS):
         raise InvalidArgument(
-            "distribution", f"must be one of {EXACT}, {', '.join(DISTRIBUTIONS)}, got {describe_value(distribution)}"
+            "distribution", f"must be one of {NO_NOISE}, {', '.join(DISTRIBUTIONS)}, got {describe_value(distribution)}"
         )
-    if distribution == EXACT:
+    if distribution == NO_NOISE:
         if scale is not None:
             raise InvalidArgument(
                 "scale",

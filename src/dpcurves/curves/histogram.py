@@ -42,7 +42,16 @@ from ..arguments import (
     require_type,
 )
 from ..arrays import FloatArray
-from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, TableWorkload, ask_workload
+from ..conversation import (
+    WHOLE_BUDGET,
+    CellWorkload,
+    Evidence,
+    Needs,
+    PrivacyStatement,
+    Setting,
+    TableWorkload,
+    ask_workload,
+)
 from ..conversation.notes import add_advice
 from ..data import Axis, Grid, Outside
 from ..histograms import EstimatedTable, TableEstimator
@@ -68,7 +77,7 @@ from .question import (
     require_independent,
 )
 from .result import (
-    NEXT_TO_NOTHING,
+    UNINFORMATIVE_RELEASE,
     IntervalResult,
     PlotArguments,
     ReleasedResult,
@@ -81,7 +90,7 @@ Places = NDArray[np.int64] | None
 """Indices of edges between which counts are summed; None: each cell singly."""
 
 
-NO_CELLS = f"no cells hold more records than noise alone may give: {NEXT_TO_NOTHING} of them"
+NO_CELLS = f"no cells hold more records than noise alone may give: {UNINFORMATIVE_RELEASE} of them"
 """Note on counts of which neither single ones nor sums stand out from the noise."""
 
 
@@ -384,7 +393,7 @@ class HistogramQuestion(TableQuestion):
         """
         label = format_axis_label(self.column, self.measured_in)
         answer = yield from ask_workload(
-            CellWorkload(prepend_category_axes(self.by, Axis(self.column, self.grid))), ALL
+            CellWorkload(prepend_category_axes(self.by, Axis(self.column, self.grid))), WHOLE_BUDGET
         )
         privacy = build_privacy_statement(answer.releases)
         return build_by_category(
@@ -466,9 +475,11 @@ def _sum_between(cells: FloatArray, edges: Places) -> FloatArray:
     return cells if edges is None else np.add.reduceat(cells, edges[:-1], axis=-1)
 
 
-JOINED = "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
-CLIPPED = "cells at the ends of a grid also hold all values beyond it"
-GRID = "a Grid, as in Grid(0, 100, cells=64),"
+JOINED_CELLS_NOTE = (
+    "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
+)
+CLIPPED_VALUES_NOTE = "cells at the ends of a grid also hold all values beyond it"
+GRID_EXAMPLE = "a Grid, as in Grid(0, 100, cells=64),"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -648,8 +659,8 @@ class Histogram2DQuestion(TableQuestion):
     estimator: TableEstimator | None = None
 
     def __post_init__(self) -> None:
-        require_type("x_grid", self.x_grid, Grid, GRID)
-        require_type("y_grid", self.y_grid, Grid, GRID)
+        require_type("x_grid", self.x_grid, Grid, GRID_EXAMPLE)
+        require_type("y_grid", self.y_grid, Grid, GRID_EXAMPLE)
         for name in ("x", "y"):
             require_type(name, getattr(self, name), str, "the name of a column")
         if self.x == self.y:
@@ -674,12 +685,12 @@ class Histogram2DQuestion(TableQuestion):
             setting: Loss and adjacency of the question.
         """
         axes = Axis(self.x, self.x_grid), Axis(self.y, self.y_grid)
-        estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), ALL)
+        estimated = yield from ask_workload(TableWorkload(axes, estimator=self.estimator), WHOLE_BUDGET)
         # `notes_on_plane` reports outside records of the plane as a whole
         privacy = build_privacy_statement(estimated.releases, note_thresholds=infinite_note_thresholds(self.x, self.y))
         privacy = privacy.with_notes(*notes_on_plane(estimated, axes, setting))
-        joined = (JOINED,) if estimated.has_shared_estimates else ()
-        clipped = (CLIPPED,) if any(axis.grid.outside is Outside.CLIPPED for axis in axes) else ()
+        joined = (JOINED_CELLS_NOTE,) if estimated.has_shared_estimates else ()
+        clipped = (CLIPPED_VALUES_NOTE,) if any(axis.grid.outside is Outside.CLIPPED for axis in axes) else ()
         return Histogram2D.from_counts(estimated, axes, privacy.with_notes(*joined, *clipped))
 
     def __str__(self) -> str:

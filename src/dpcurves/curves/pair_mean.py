@@ -320,7 +320,7 @@ class MergedCellCounts:
         return merge_outside_slots(counts, self.shape, clips=self.clips)
 
 
-ROUNDED = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
+ROUNDED_VALUES_NOTE = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
 """Note of a histogram whose values were rounded to the middles of cells at random."""
 
 
@@ -383,7 +383,7 @@ def _estimate_from_reports(curve: Histogram, kernel: Kernel, reports: Randomised
             return -inf, inf
         # Projected shares lose a part of a large cell, unprojected shares are too uneven because of noise.
         deviation = max(answers.deviation_of_mean(kernel.mean, population) for answers in (reports, likely_reports))
-        if ROUNDED in curve.notes and not population:
+        if ROUNDED_VALUES_NOTE in curve.notes and not population:
             deviation = hypot(deviation, _bound_rounding_deviation(kernel.mean, likely_reports.counts[:-1]))
         return value - quantile * deviation, value + quantile * deviation
 
@@ -428,7 +428,7 @@ def _estimate_from_counts(curve: Histogram, kernel: Kernel) -> UStatistic:
             population: If True, the interval is for the population.
         """
         deviations = mean_over_pairs(kernel, counts.simulate_counts(population)) - likely_value
-        if ROUNDED in curve.notes and not population:
+        if ROUNDED_VALUES_NOTE in curve.notes and not population:
             rounding_deviation = _bound_rounding_deviation(kernel.mean, counts.likely_counts)
             deviations += rounding_deviation * numbered_generator(10).standard_normal(len(deviations))
         return compute_basic_interval(unbiased_value, deviations, level, population)

@@ -117,7 +117,7 @@ def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> Pref
     return PrefixQuery((axis,) if classes is None else (classes, axis), prefix_lengths=())
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 SinglePrecisionArray = NDArray[np.float32]
 MOST_FEW_DRAWS = 1_600
 """Simulated draws that decide without all others whether a band is wide."""
@@ -159,7 +159,7 @@ class PrefixShares:
 
     @classmethod
     def from_json(
-        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, stored_settings: Mapping[str, Any] = NOTHING
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, stored_settings: Mapping[str, Any] = NO_SETTINGS
     ) -> PrefixShares:
         """Return the shares from the stored releases of a curve, round by round, and the `stored_settings` of its
         question.

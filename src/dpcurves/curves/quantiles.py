@@ -42,7 +42,15 @@ import numpy as np
 from .. import display
 from ..arguments import InvalidArgument, require_probability
 from ..arrays import FloatArray
-from ..conversation import ALL, Evidence, Needs, PrivacyStatement, QuantileSearchWorkload, Setting, ask_workload
+from ..conversation import (
+    WHOLE_BUDGET,
+    Evidence,
+    Needs,
+    PrivacyStatement,
+    QuantileSearchWorkload,
+    Setting,
+    ask_workload,
+)
 from ..data import MOST_STORED_EDGES, Axis, Grid
 from ..queries import Hint, PrefixQuery
 from .by_category import describe_hint, describe_question, format_axis_label, parse_hint
@@ -287,7 +295,9 @@ class QuantilesQuestion(TableQuestion):
         if self._search_level is not None:
             axis = Axis(self.column, self.grid)
             label = format_axis_label(self.column, self.measured_in)
-            answer = yield from ask_workload(QuantileSearchWorkload(axis, self.probabilities, self._search_level), ALL)
+            answer = yield from ask_workload(
+                QuantileSearchWorkload(axis, self.probabilities, self._search_level), WHOLE_BUDGET
+            )
             curve = SearchedQuantiles(answer.counts, axis.grid, label, build_privacy_statement(answer.releases))
         else:
             cdf_question = CdfQuestion(self.column, self.grid, measured_in=self.measured_in, hint=self.hint)

@@ -27,7 +27,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from ..arguments import InvalidArgument, MissingPackage, describe_value, require_type
-from ..codec import STORED
+from ..codec import STORED_CODEC
 from ..conversation import Needs, Plan, PrivacyStatement, Release, Setting
 from ..conversation.notes import warn_analyst
 from ..data import Axis, Categories, Category, Grid, Outside, Spacing, Values, parse_category
@@ -259,7 +259,7 @@ their categories; or None."""
 Key: TypeAlias = Category | tuple[Category, ...]
 """A category; for several columns, a category of each."""
 
-CATEGORIES = 'Categories, as in Categories("ward", ("a", "b")),'
+CATEGORIES_EXAMPLE = 'Categories, as in Categories("ward", ("a", "b")),'
 
 
 def parse_grouping(by: object) -> tuple[Categories, ...]:
@@ -280,7 +280,7 @@ def parse_grouping(by: object) -> tuple[Categories, ...]:
     if not isinstance(by, tuple) or not by:
         by = (by,)
     for categories in by:
-        require_type("by", categories, Categories, CATEGORIES)
+        require_type("by", categories, Categories, CATEGORIES_EXAMPLE)
     if len({categories.column for categories in by}) < len(by):
         raise InvalidArgument("by", "a column is named twice: name each column once")
     most_combinations = 2**16  # each has a row of counts
@@ -347,11 +347,11 @@ _OPPOSITES: dict[Category, Category] = {
 """The negative label for each usual positive label. The keys are labels as written in data, the values too."""
 
 
-ARGUMENTS = ("neg_label", "pos_label")
+LABEL_ARGUMENTS = ("neg_label", "pos_label")
 
 
 def parse_class_labels(
-    column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = ARGUMENTS
+    column: str, positive: Category, negative: Category | None, arguments: tuple[str, str] = LABEL_ARGUMENTS
 ) -> Categories:
     """Return a column of class labels as `Categories` of two values, negative first; any other value is missing.
 
@@ -425,7 +425,7 @@ def grid_from_json(stored: Mapping[str, Any]) -> Grid:
         raise InvalidArgument("grid", "the stored grid is damaged: use the text that to_json wrote") from None
 
 
-STORED.add(Grid, grid_to_json, grid_from_json)
+STORED_CODEC.add(Grid, grid_to_json, grid_from_json)
 
 
 def edges_to_json(grid: Grid) -> dict[str, object]:

@@ -39,7 +39,7 @@ from ..strategies import AdaptivePartition, Bisection, QuantilePartition
 from .bounds import SMALLEST_UNIT
 from .question import grid_from_json, grid_to_json
 
-ASK = "ask"
+COMMAND_FIELD = "ask"
 """Field of the question's command name."""
 VALUES = "values:"
 """Prefix of a grid that lists its values, in a text."""
@@ -49,7 +49,7 @@ BOUNDS = "bounds"
 """Field of both bounds together."""
 GRID = "grid"
 """Field of the grid."""
-UNBOUNDED = "auto-range-"
+AUTO_RANGE_PREFIX = "auto-range-"
 """Prefix of the command names of questions without a grid."""
 ENDS = ("lower", "upper")
 """Fields of the bounds one by one."""
@@ -132,7 +132,7 @@ def question_to_json(question: Any) -> dict[str, Any]:
     command = _command_name(type(question).__name__)
     if list_question_classes().get(command) is not type(question):
         raise KeyError(type(question))
-    return {ASK: command, **ASKED.encode_fields(question)}
+    return {COMMAND_FIELD: command, **QUESTION_CODEC.encode_fields(question)}
 
 
 def question_from_json(stored: Mapping[str, Any]) -> Any:
@@ -155,30 +155,30 @@ def question_from_json(stored: Mapping[str, Any]) -> Any:
     >>> print(question_from_json({"ask": "cdf", "column": "age", "grid": "0:90:90"}))
     distribution function of age
     """
-    command = stored.get(ASK) if isinstance(stored, Mapping) else stored
+    command = stored.get(COMMAND_FIELD) if isinstance(stored, Mapping) else stored
     if not isinstance(stored, Mapping) or not isinstance(command, str) or command not in list_question_classes():
         raise InvalidArgument(
-            ASK, f"must be one of {', '.join(sorted(list_question_classes()))}, got {describe_value(command)}"
+            COMMAND_FIELD, f"must be one of {', '.join(sorted(list_question_classes()))}, got {describe_value(command)}"
         )
     word = command
-    values = {name: value for name, value in stored.items() if name != ASK}
+    values = {name: value for name, value in stored.items() if name != COMMAND_FIELD}
 
     # A grid or bounds that are found privately have a separate question class.
     if values.get(GRID) == AUTO:
-        if f"{UNBOUNDED}{word}" not in list_question_classes():
+        if f"{AUTO_RANGE_PREFIX}{word}" not in list_question_classes():
             raise InvalidArgument(
                 GRID, f"this question needs a grid; only {', '.join(_questions_without_grid())} take {AUTO!r}"
             )
-        word = f"{UNBOUNDED}{word}"
+        word = f"{AUTO_RANGE_PREFIX}{word}"
         del values[GRID]
     if values.get(BOUNDS) == AUTO:
         values |= dict.fromkeys(ENDS, values.pop(BOUNDS))
-    if AUTO in (values.get(end) for end in ENDS) and f"{UNBOUNDED}{word}" in list_question_classes():
+    if AUTO in (values.get(end) for end in ENDS) and f"{AUTO_RANGE_PREFIX}{word}" in list_question_classes():
         if {values.pop(end, AUTO) for end in ENDS} != {AUTO}:
             raise InvalidArgument(
                 ENDS[0], f"give {' and '.join(ENDS)} as numbers, or both as {AUTO!r}, or leave both out"
             )
-        word = f"{UNBOUNDED}{word}"
+        word = f"{AUTO_RANGE_PREFIX}{word}"
 
     # Only after this choice are the fields known, and so whether they include both ends of the bounds.
     if BOUNDS in values and {*ENDS} <= {field.name for field in fields(list_question_classes()[word])}:
@@ -208,7 +208,9 @@ def _parse_bounds(value: Any) -> tuple[float, float]:
 
 def _questions_without_grid() -> list[str]:
     """Return the command names, sorted, of the questions whose grid may be "auto"."""
-    commands = [word.removeprefix(UNBOUNDED) for word in list_question_classes() if word.startswith(UNBOUNDED)]
+    commands = [
+        word.removeprefix(AUTO_RANGE_PREFIX) for word in list_question_classes() if word.startswith(AUTO_RANGE_PREFIX)
+    ]
     return sorted(word for word in commands if GRID in {field.name for field in fields(list_question_classes()[word])})
 
 
@@ -221,7 +223,7 @@ def declared_columns_to_json(columns: Sequence[NumericColumn | Categories]) -> l
     >>> declared_columns_to_json([NumericColumn("age", 0, 90), Categories("sex", ("f", "m"))])[0]
     {'column': 'age', 'lower': 0.0, 'upper': 90.0}
     """
-    return [ASKED.encode(column) for column in columns]
+    return [QUESTION_CODEC.encode(column) for column in columns]
 
 
 def declared_columns_from_json(name: str, stored: Any) -> tuple[NumericColumn | Categories, ...]:
@@ -252,13 +254,13 @@ def _universe_to_json(unlisted: UnlistedCategories) -> dict[str, str]:
             return {}
 
 
-ASKED: Codec = Codec(
+QUESTION_CODEC: Codec = Codec(
     writers={
         Grid: grid_to_json,
         Predictor: lambda value: value.to_object(),
         UnlistedCategories: lambda value: {"column": value.column, "unlisted": True, **_universe_to_json(value)},
         Categories: lambda value: {"column": value.column, "categories": list(value.values)},
-        **dict.fromkeys(METHOD_WORDS, lambda value: {METHOD_WORDS[type(value)]: ASKED.encode_fields(value)}),
+        **dict.fromkeys(METHOD_WORDS, lambda value: {METHOD_WORDS[type(value)]: QUESTION_CODEC.encode_fields(value)}),
         Enum: lambda value: value.name.lower(),
         Fraction: str,
         Decimal: str,
@@ -302,7 +304,7 @@ def _parse_value(name: str, value: Any, hint: Any) -> Any:
     choices = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
     if value is None and type(None) in choices:
         return None
-    for kind, parse in READERS.items():
+    for kind, parse in FIELD_PARSERS.items():
         if kind in choices:
             return parse(name, value)
     for choice in choices:
@@ -412,7 +414,7 @@ def _parse_method(name: str, value: Any) -> Any:
     return _parse_fields(METHODS[word], _require_object(name, stored))
 
 
-READERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
+FIELD_PARSERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
     {
         Grid: _parse_grid,
         NumericColumn: _parse_declared_column,

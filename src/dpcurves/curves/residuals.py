@@ -114,14 +114,14 @@ def choose_bound_budget(column: str | Predictor, setting: conversation.Setting) 
     """
     if setting.adjacency.public_record_count is not None:
         records = float(setting.adjacency.public_record_count)
-        remaining = conversation.ALL
+        remaining = conversation.WHOLE_BUDGET
         counting_releases = tuple[conversation.Release, ...]()
     else:
         answer = yield from conversation.ask_workload(
             conversation.CellWorkload((Axis(column, Grid(0, 1, cells=1)),)), COUNT_FRACTION
         )
         records = max(float(answer.counts.unbiased_cells.sum()), 0.0)
-        remaining = conversation.ALL - COUNT_FRACTION
+        remaining = conversation.WHOLE_BUDGET - COUNT_FRACTION
         counting_releases = answer.releases
     fraction = choose_bound_fraction(setting, records)
     return BoundBudget(
@@ -190,10 +190,10 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
     return int(min(6 / epsilon_per_record, largest, largest * records * epsilon_per_record / 40))
 
 
-HARDLY_ANY = "nobody knows how many of them the bounds cover"
+UNKNOWN_COVERAGE_NOTE = "nobody knows how many of them the bounds cover"
 """Text of the note if the bounds may leave out as many records as they should cover."""
 
-BOUNDS_OF_FEW = (
+PRIVATE_COUNT_PLAN = (
     f"round 1 counts the records; bounds are shown with {float(MOST_BOUND_FRACTION):.0%} of the budget each, as for "
     f"few records, and get down to {float(LEAST_BOUND_FRACTION):.0%} each where it counts many"
 )
@@ -277,7 +277,9 @@ class ResidualPlot(ReleasedResult):
         records = within + beyond
         if not alpha < 0.1 * records:  # because of noise the bounds may leave out a tenth of the records
             coverage_note = (
-                f"the bounds cover {describe_coverage(coverage, alpha)}" if alpha < coverage * records else HARDLY_ANY
+                f"the bounds cover {describe_coverage(coverage, alpha)}"
+                if alpha < coverage * records
+                else UNKNOWN_COVERAGE_NOTE
             )
             fact = f"few records for so much noise: {coverage_note}"
             privacy = privacy.with_notes(add_advice(fact, "a larger epsilon tells more"))
@@ -505,7 +507,7 @@ class ResidualPlotQuestion(TableQuestion):
         Args:
             setting: Loss of the question, and adjacency, which may have a public number of records.
         """
-        return () if setting.adjacency.public_record_count is not None else (BOUNDS_OF_FEW,)
+        return () if setting.adjacency.public_record_count is not None else (PRIVATE_COUNT_PLAN,)
 
     def __str__(self) -> str:
         return f"residual plot of {self.residual} on {self.predicted}"
@@ -829,7 +831,7 @@ class BinnedResidualsQuestion(TableQuestion):
             bin_limit = max(2, min(self.bins, 2 * records // min_records))
         answer = yield from conversation.ask_workload(
             conversation.ScoreGroupWorkload(classes, Axis(self.score, self.grid), bin_limit, SHARES, min_records),
-            conversation.ALL,
+            conversation.WHOLE_BUDGET,
         )
         privacy = build_privacy_statement(answer.releases, self.model.value).with_notes(
             *notes_on_classes(answer.counts, classes)

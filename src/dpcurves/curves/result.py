@@ -232,11 +232,11 @@ def refuse_damaged() -> Iterator[None]:
 # Bands and intervals, for these records and for the population that they were drawn from.
 
 
-SEVERAL = "all intervals are for these records, not for the population: a unit may have several records"
+RECORDS_ONLY_NOTE = "all intervals are for these records, not for the population: a unit may have several records"
 """Note and error message where units are not single, independent records."""
 SUMMARY_LEVEL = 0.95
 """Probability of the intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
-EACH = "individual interval"
+INDIVIDUAL_INTERVAL = "individual interval"
 """Name of intervals that cover pointwise, not simultaneously."""
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
 """Scopes of intervals by name; true for the population."""
@@ -310,15 +310,15 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
 # Notes that warn the reader of a curve, from released numbers alone.
 
 
-PACKAGE = str(Path(__file__).parents[1])
+PACKAGE_FOLDER = str(Path(__file__).parents[1])
 """Folder whose frames are skipped when a warning names the caller."""
-NEXT_TO_NOTHING = "this release says next to nothing"
-NO_CATEGORY = f"no category has more records than noise alone may give: {NEXT_TO_NOTHING} of them"
+UNINFORMATIVE_RELEASE = "this release says next to nothing"
+NO_CATEGORY = f"no category has more records than noise alone may give: {UNINFORMATIVE_RELEASE} of them"
 """Note on counts by category of which neither a single count nor the sum is significant."""
-UNKNOWN = f"every interval holds all possible values: {NEXT_TO_NOTHING}"
+ALL_UNKNOWN_NOTE = f"every interval holds all possible values: {UNINFORMATIVE_RELEASE}"
 """Note on a picture of numbers of which none is known."""
-TOO_WIDE = f"is wider than {TUNING.unknown_width:g}"
-NARROW = (
+WIDE_INTERVAL_NOTE = f"is wider than {TUNING.unknown_width:g}"
+NARROWER_GRID_ADVICE = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
     "narrow"
 )
@@ -506,10 +506,10 @@ def notes_on_crowded_ends(
     notes += _notes_on_few_cells(grid, known, below, max(noise))
     if first:
         cell = f"below {format_number(edges[1])}), which also holds all values below {format_number(edges[0])}"
-        notes.append(add_advice(f"{first:.0%} of the records lie in the first cell ({cell}", NARROW))
+        notes.append(add_advice(f"{first:.0%} of the records lie in the first cell ({cell}", NARROWER_GRID_ADVICE))
     if last:
         cell = f"{format_number(edges[-2])} and above), which also holds all values above {format_number(edges[-1])}"
-        notes.append(add_advice(f"{last:.0%} of the records lie in the last cell ({cell}", NARROW))
+        notes.append(add_advice(f"{last:.0%} of the records lie in the last cell ({cell}", NARROWER_GRID_ADVICE))
     return tuple(notes)
 
 
@@ -557,11 +557,11 @@ def _notes_on_split_cells(
         outer = format_number(outer_edge)
         beyond = "above" if side else "below"
         if is_single_value:
-            notes.append(add_advice(f"{share:.0%} of the records lie {beyond} {inner}", NARROW))
+            notes.append(add_advice(f"{share:.0%} of the records lie {beyond} {inner}", NARROWER_GRID_ADVICE))
         else:
             cell = f"{inner} and above" if side else f"below {inner}"
             end_cell = f"{'last' if side else 'first'} cell ({cell}), which also holds all values {beyond} {outer}"
-            notes.append(add_advice(f"{share:.0%} of the records lie in the {end_cell}", NARROW))
+            notes.append(add_advice(f"{share:.0%} of the records lie in the {end_cell}", NARROWER_GRID_ADVICE))
     of_wide = np.append(0, np.cumsum(~is_single))
     return (*_notes_on_few_cells(grid, known, below, max(noise), of_wide), *notes)
 
@@ -635,10 +635,10 @@ def notes_on_width(widths: FloatArray, where: str, mostly: str = "") -> tuple[st
     ()
     """
     if mostly and len(widths) and float(widths.min()) <= TUNING.unknown_width < float(np.median(widths)):
-        return (f"{mostly} {TOO_WIDE}: there are too few records for this loss to show much of the curve",)
+        return (f"{mostly} {WIDE_INTERVAL_NOTE}: there are too few records for this loss to show much of the curve",)
     if not len(widths) or float(widths.min()) <= TUNING.unknown_width:
         return ()
-    return (f"{where} {TOO_WIDE}: {NEXT_TO_NOTHING} about the curve",)
+    return (f"{where} {WIDE_INTERVAL_NOTE}: {UNINFORMATIVE_RELEASE} about the curve",)
 
 
 def notes_on_classes(release: Release, labels: Categories) -> tuple[str, ...]:
@@ -685,7 +685,7 @@ def _count_package_frames() -> int:
     """Return the number of stack frames within the package, beginning with the caller of this function."""
     levels = 0
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE_FOLDER):
         levels, frame = levels + 1, frame.f_back  # type: ignore[assignment]
     return levels
 
@@ -721,7 +721,7 @@ class Result:
         return ()
 
 
-OF_KIND = {
+RULES_BY_ANNOTATION = {
     "FloatArray": display.COLUMN, "IntArray": display.COLUMN, "float": display.NUMBER, "int": display.NUMBER,
     "str": display.TEXT, "dict[str, float]": display.BY_NAME,
 }  # fmt: skip
@@ -848,8 +848,8 @@ class ReleasedResult(Result, ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         check_public_methods(cls)
-        if vars(cls).get("KIND", display.SEVERAL) != display.SEVERAL:
-            display.FORMS[cls.KIND] = cache(cls.json_schema)
+        if vars(cls).get("KIND", display.CURVES_FIELD) != display.CURVES_FIELD:
+            display.CURVE_SCHEMAS[cls.KIND] = cache(cls.json_schema)
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
@@ -857,7 +857,7 @@ class ReleasedResult(Result, ABC):
         properties = {}
         for name in dict.fromkeys((*(cls.ARRAYS or cls.COLUMNS), *cls.JSON_SCHEMAS)):
             kind, description = _describe_attribute(cls, name)
-            properties[name] = {"description": description, **(cls.JSON_SCHEMAS.get(name) or OF_KIND[kind])}
+            properties[name] = {"description": description, **(cls.JSON_SCHEMAS.get(name) or RULES_BY_ANNOTATION[kind])}
         required = [name for name in properties if name not in cls.OPTIONAL_ARRAYS]
         return {"description": parse_attribute_docs(cls).get("", ""), "required": required, "properties": properties}
 
@@ -1582,16 +1582,16 @@ def complete_docstring(docstring: str, method: str, arguments: Collection[str]) 
     is_complete = hasattr(IntervalResult, method) or "Args:" in text or "Raises:" in text
     if is_complete or not {"level", "population"} <= set(arguments):
         return docstring
-    return "\n".join([text, "", *ENDS_TAKE, *(GENERATOR if "generator" in arguments else ()), "", *ENDS_REFUSE])
+    return "\n".join([text, "", *ENDS_ARGUMENTS, *(GENERATOR if "generator" in arguments else ()), "", *ENDS_ERRORS])
 
 
-ENDS_TAKE = (
+ENDS_ARGUMENTS = (
     "Args:",
     "    level: The probability of coverage: of each interval alone, or of all simultaneously, as the class says.",
     "    population: Whether the intervals are for the population, not for these records.",
 )
 GENERATOR = ("    generator: Random numbers of the simulation; None: the same numbered draws each time.",)
-ENDS_REFUSE = (
+ENDS_ERRORS = (
     "Raises:",
     "    ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.",
 )
@@ -1634,7 +1634,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
     def notes(self) -> tuple[str, ...]:
         """Notes on the numbers of the result, one line each, written from released numbers alone."""
         is_unknown = self.NOTES_UNKNOWN and self._is_unknown()
-        return (*self.privacy.notes, UNKNOWN) if is_unknown else self.privacy.notes
+        return (*self.privacy.notes, ALL_UNKNOWN_NOTE) if is_unknown else self.privacy.notes
 
     @property
     def scopes(self) -> Mapping[str, bool]:
@@ -1692,16 +1692,16 @@ class IntervalResult(SimulationCache, ReleasedResult):
             note = f"no bands or intervals are drawn of more than {TUNING.most_simulated_points:,} points"
             privacy = privacy.with_notes(note)
         elif level is not None and population and privacy.rows_per_unit != 1:
-            privacy = privacy.with_notes(SEVERAL)
+            privacy = privacy.with_notes(RECORDS_ONLY_NOTE)
         if level is not None and self._is_unknown():
-            privacy = privacy.with_notes(UNKNOWN)
+            privacy = privacy.with_notes(ALL_UNKNOWN_NOTE)
         return self._plot(self._build_shades(scopes, level), privacy=privacy, ax=ax, name=name)
 
     def _is_unknown(self) -> bool:
         """Return True if all numbers are unknown, so that every interval holds all possible values, and no note states
         this.
         """
-        if any(NEXT_TO_NOTHING in note for note in self.privacy.notes):
+        if any(UNINFORMATIVE_RELEASE in note for note in self.privacy.notes):
             return False
         columns = [column for name, column in self._known_columns().items() if name in self.POSSIBLE_RANGES]
         return bool(columns) and all(np.isnan(np.asarray(column, dtype=np.float64)).all() for column in columns)
@@ -1923,7 +1923,7 @@ class IntervalResult(SimulationCache, ReleasedResult):
 class CompositeResult(IntervalResult):
     """A result that consists of other results with their own releases: its JSON contains theirs unchanged."""
 
-    KIND: ClassVar[str] = display.SEVERAL
+    KIND: ClassVar[str] = display.CURVES_FIELD
 
     @abstractmethod
     def _members(self) -> Mapping[str, Any]:

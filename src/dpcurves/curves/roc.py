@@ -40,7 +40,7 @@ from .. import display
 from ..arguments import InvalidArgument, parse_choice, require_probability
 from ..arrays import BoolArray, FloatArray
 from ..conversation import (
-    ALL,
+    WHOLE_BUDGET,
     CountsBelowWorkload,
     Evidence,
     Needs,
@@ -535,9 +535,11 @@ class RocQuestion(TableQuestion):
         score = Axis(self.score, self.grid)
         if self.edges is not None:
             return self._build_roc(
-                (yield from ask_workload(CountsBelowWorkload(score, self.edges, self._classes), ALL))
+                (yield from ask_workload(CountsBelowWorkload(score, self.edges, self._classes), WHOLE_BUDGET))
             )
-        return self._build_roc((yield from ask_workload(RankingWorkload(self._classes, score, self.thresholds), ALL)))
+        return self._build_roc(
+            (yield from ask_workload(RankingWorkload(self._classes, score, self.thresholds), WHOLE_BUDGET))
+        )
 
     def _build_roc(self, counts: TableCounts) -> ROC:
         """Return the curve of the released counts, with notes on labels and noise unless it is a rehearsal.
@@ -711,7 +713,9 @@ class SmoothAucQuestion(TableQuestion):
             setting: Loss and adjacency of the question; not read.
         """
         classes = parse_class_labels(self.label, self.pos_label, self.neg_label)
-        release = yield from ask_workload(SingleQueryWorkload(AucQuery((classes, Axis(self.score, self.grid)))), ALL)
+        release = yield from ask_workload(
+            SingleQueryWorkload(AucQuery((classes, Axis(self.score, self.grid)))), WHOLE_BUDGET
+        )
         return SmoothAuc.from_counts(Evidence.from_release(release), build_privacy_statement([release], self.model))
 
     def __str__(self) -> str:

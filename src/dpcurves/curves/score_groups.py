@@ -52,7 +52,7 @@ from .question import (
     parse_class_labels,
     require_independent,
 )
-from .result import EACH, IntervalResult, ReleasedResult, notes_on_classes
+from .result import INDIVIDUAL_INTERVAL, IntervalResult, ReleasedResult, notes_on_classes
 
 RECORDS_FRACTION = Fraction(1, 50)
 """Fraction of the loss that counts all records, if their number is private and the number of groups is automatic. One
@@ -95,15 +95,18 @@ def choose_group_number(
         numbers: Pairs of a signal-to-noise ratio and of the number of groups up to it.
     """
     if groups is not None:
-        return GroupChoice(groups, conversation.ALL, ())
+        return GroupChoice(groups, conversation.WHOLE_BUDGET, ())
     if setting.adjacency.public_record_count is not None:
         total = setting.adjacency.public_record_count
-        return GroupChoice(find_group_number(total, setting, numbers), conversation.ALL, (), float(total))
+        return GroupChoice(find_group_number(total, setting, numbers), conversation.WHOLE_BUDGET, (), float(total))
     single_cell = Axis(score.column, score.grid.merge_cells([]))
     answer = yield from conversation.ask_workload(conversation.CellWorkload((classes, single_cell)), RECORDS_FRACTION)
     records = float(answer.counts.unbiased_cells.sum())
     return GroupChoice(
-        find_group_number(records, setting, numbers), conversation.ALL - RECORDS_FRACTION, answer.releases, records
+        find_group_number(records, setting, numbers),
+        conversation.WHOLE_BUDGET - RECORDS_FRACTION,
+        answer.releases,
+        records,
     )
 
 
@@ -637,4 +640,4 @@ class GroupResult(ReleasedResult):
 class GroupIntervalResult(GroupResult, IntervalResult):
     """A result with a separate interval for each group."""
 
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL

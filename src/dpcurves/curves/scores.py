@@ -48,7 +48,7 @@ from ..arguments import (
     require_type,
 )
 from ..arrays import FloatArray
-from ..conversation import ALL, AutomaticGridWorkload, Needs, PrefixWorkload, Release, Setting, ask_workload
+from ..conversation import WHOLE_BUDGET, AutomaticGridWorkload, Needs, PrefixWorkload, Release, Setting, ask_workload
 from ..data import Axis, Grid
 from ..data.axis import Category, Predictor, TypedAxis
 from ..data.grid import HUNDREDTHS
@@ -85,11 +85,11 @@ from .question import (
     parse_grouping,
     prepend_category_axes,
 )
-from .result import EACH, PlotArguments, interval_scopes, name_ends
+from .result import INDIVIDUAL_INTERVAL, PlotArguments, interval_scopes, name_ends
 from .roc import ROC
 from .score_groups import check_group_number
 
-STORED = "joint_price.json"
+JOINT_PRICE_FILE = "joint_price.json"
 """Written by ``benchmarks/scores_or_own_questions.py --write``."""
 
 
@@ -123,7 +123,7 @@ def load_measured_ratios() -> MeasuredRatios:
     """Return benchmark results that are stored beside this file: errors of one joint release over errors of separate
     questions.
     """
-    stored = json.loads(files(__package__).joinpath(STORED).read_text(encoding="utf-8"))
+    stored = json.loads(files(__package__).joinpath(JOINT_PRICE_FILE).read_text(encoding="utf-8"))
     return MeasuredRatios(stored["releases"], tuple(MeasuredRatio(**row) for row in stored["rows"]))
 
 
@@ -204,7 +204,7 @@ class Scores(ClassTableResult):
     JSON_SCHEMAS = MappingProxyType(
         {"readings": {**display.BY_NAME, "description": "The estimates of all metrics, by their keys."}}
     )
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
 
     thresholds: FloatArray
     true_positives: FloatArray
@@ -491,7 +491,7 @@ class ScoresQuestion(TableQuestion):
         Returns:
             A generator that returns `Scores`, or `ScoresByCategory` with categories.
         """
-        return (yield from self.ask_counts(ALL, ()))
+        return (yield from self.ask_counts(WHOLE_BUDGET, ()))
 
     def ask_counts(
         self, budget_fraction: Fraction, earlier_releases: tuple[Release, ...], axis_class: type[Axis] = Axis
@@ -655,7 +655,7 @@ class AutoRangeScoresQuestion(TableQuestion):
         answer = yield from ask_workload(AutomaticGridWorkload(self.score, 256), PILOT_FRACTION)
         return (
             yield from self.with_grid(answer.chosen_grid).ask_counts(
-                ALL - PILOT_FRACTION, add_empty_range_note(answer), TypedAxis
+                WHOLE_BUDGET - PILOT_FRACTION, add_empty_range_note(answer), TypedAxis
             )
         )
 

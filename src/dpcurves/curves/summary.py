@@ -74,7 +74,7 @@ from .question import (
     prepend_category_axes,
     require_independent,
 )
-from .result import EACH, SUMMARY_LEVEL, IntervalResult, PlotArguments, interval_scopes, name_ends
+from .result import INDIVIDUAL_INTERVAL, SUMMARY_LEVEL, IntervalResult, PlotArguments, interval_scopes, name_ends
 from .score_groups import count_noise_deviation
 
 HALF_RANGE_STEPS = 2**18
@@ -101,7 +101,7 @@ COUNT = "count"
 SUM = "sum"
 MEAN = "mean"
 VARIANCE = "variance"
-OF_ALL_RECORDS = "records"
+ALL_RECORDS_LABEL = "records"
 """Label of a count of all records, which reads no column."""
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
 STATISTICS_BY_RELEASES = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
@@ -149,7 +149,7 @@ class Summary(IntervalResult):
     TITLE = "Summary of {label}"
     COLUMN_WORDS = display.describe_columns(statistic="statistic", value="value")
     MEASURED = "value"
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
     COUNTED_OBJECTS: ClassVar[str] = "records"
     LABEL_PREFIX: ClassVar[str] = ""
 
@@ -246,7 +246,7 @@ class Summary(IntervalResult):
     def plot_label(self) -> str:
         """The axis label: number, column and clipping bounds."""
         if self.statistic == COUNT:
-            of_column = "" if self.label == OF_ALL_RECORDS else f" with a value of {self.label}"
+            of_column = "" if self.label == ALL_RECORDS_LABEL else f" with a value of {self.label}"
             return f"{self.COUNTED_OBJECTS}{of_column}"
         if self.tails is not None:
             covered = f"; intervals are for the {self.statistic} of all values" if self.statistic != VARIANCE else ""
@@ -630,7 +630,7 @@ class SummaryByCategory(ByCategory[Summary]):
     """A summary for each category, in the declared order; plots show one dot for each category."""
 
     MEMBER_KIND = "summary"
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
 
     _plot_at_level, _figure_title = IntervalResult._plot_at_level, IntervalResult._figure_title
 
@@ -830,7 +830,7 @@ class CountQuestion(TableQuestion):
     @property
     def _label(self) -> str:
         """Name of the counted quantity in captions: the column, or words for all records."""
-        return OF_ALL_RECORDS if self.column == ALL_RECORDS else self.column
+        return ALL_RECORDS_LABEL if self.column == ALL_RECORDS else self.column
 
     def __str__(self) -> str:
         return describe_question(COUNT, self._label, self.by)

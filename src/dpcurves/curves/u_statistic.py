@@ -62,7 +62,7 @@ from .cdf import CDF
 from .class_table import bound_last_cell
 from .comparison import counts_between, find_common_bounds, require_same_grid, thin_edges
 from .histogram import Histogram
-from .pair_mean import ROUNDED, TUNING, UStatistic, compute_basic_interval, estimate_pair_mean
+from .pair_mean import ROUNDED_VALUES_NOTE, TUNING, UStatistic, compute_basic_interval, estimate_pair_mean
 from .question import require_independent
 
 KERNEL_CELLS = 2**10
@@ -162,7 +162,9 @@ def u_statistic(curve: CDF | Histogram, kernel: Function | MidpointKernel | Cell
     True
     """
     if isinstance(curve, Histogram):
-        return estimate_pair_mean(curve, (kernel_at_middles if ROUNDED in curve.notes else kernel_on_cells)(kernel))
+        return estimate_pair_mean(
+            curve, (kernel_at_middles if ROUNDED_VALUES_NOTE in curve.notes else kernel_on_cells)(kernel)
+        )
     cells = _MeasuredCells.from_curve(curve)
     pair_kernel = kernel_on_cells(kernel)(cells.edges)
     minimum = float((pair_kernel.mean - pair_kernel.max_deviation).min())
@@ -250,7 +252,7 @@ def collision_probability(curve: CDF | Histogram) -> UStatistic:
     True
     """
     if isinstance(curve, Histogram):
-        if ROUNDED in curve.notes:
+        if ROUNDED_VALUES_NOTE in curve.notes:
             raise InvalidArgument(
                 "curve",
                 "values were rounded at random, so counts of single cells are unknown; ask in a task without "

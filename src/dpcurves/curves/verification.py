@@ -42,7 +42,7 @@ from ..arguments import (
     require_type,
 )
 from ..arrays import FloatArray
-from ..conversation import ALL, Evidence, Needs, PrivacyStatement, Setting, SingleQueryWorkload, ask_workload
+from ..conversation import WHOLE_BUDGET, Evidence, Needs, PrivacyStatement, Setting, SingleQueryWorkload, ask_workload
 from ..conversation.notes import add_advice
 from ..data import Axis, Categories, Category, Grid, parse_category
 from ..display.canvas import Shade
@@ -50,11 +50,11 @@ from ..inference.moments import count_interval, majority_probability, probabilit
 from ..models import NumericColumn
 from ..queries import SubsetQuery
 from .question import TableQuestion, build_privacy_statement, require_independent
-from .result import EACH, IntervalResult, PlotArguments
+from .result import INDIVIDUAL_INTERVAL, IntervalResult, PlotArguments
 
-OF_FEW = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
+FEW_SUBSETS_NOTE = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
 """Note on a small number of subsets."""
-UNSURE = add_advice(
+UNDECIDED_NOTE = add_advice(
     "noise leaves it open whether more than half of the subsets confirm", "more subsets, or a larger loss, tell more"
 )
 """Note on a posterior probability between 0.05 and 0.95."""
@@ -96,7 +96,7 @@ class Verification(IntervalResult):
         ("chance that more than half do", "{probability:.3g}"),
     )  # fmt: skip
     ARRAYS = ("share", "probability", "subsets", "claim")
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
 
     share: float
     probability: float
@@ -121,9 +121,9 @@ class Verification(IntervalResult):
         """
         (released,) = evidence.values
         probability = majority_probability(released, subsets, evidence.sums.parts[0].noise)
-        notes = [OF_FEW] if subsets < 20 else []  # subsets: fewer give a noisy share
+        notes = [FEW_SUBSETS_NOTE] if subsets < 20 else []  # subsets: fewer give a noisy share
         sure = 0.95  # probability from which a claim counts as sure
-        notes += [UNSURE] if 1 - sure < probability < sure else []
+        notes += [UNDECIDED_NOTE] if 1 - sure < probability < sure else []
         share = min(max(released / subsets, 0.0), 1.0)
         notes += [NO_FIT] if of_classes and share < sure else []
         return cls(share, probability, subsets, claim, privacy.with_notes(*notes), evidence)
@@ -299,7 +299,7 @@ class VerifyQuestion(TableQuestion):
         Args:
             setting: Public loss and adjacency; not used.
         """
-        release = yield from ask_workload(SingleQueryWorkload(self._query()), ALL)
+        release = yield from ask_workload(SingleQueryWorkload(self._query()), WHOLE_BUDGET)
         privacy = build_privacy_statement([release], self.model)
         of_classes = isinstance(self.outcome, Categories)
         return Verification.from_counts(

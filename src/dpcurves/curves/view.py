@@ -39,7 +39,7 @@ from ..expressions import (
 )
 from .question import TableQuestion
 
-TEXTS = frozenset({
+TEXT_FIELDS = frozenset({
     "pos_label", "neg_label", "event_value", "censored_value", "treated_value", "control_value", "measured_in",
     "causes", "where", "level", "model", "statistic", "releases", "entry_ties", "missing_times",
 })  # fmt: skip
@@ -139,7 +139,7 @@ class View:
         return {
             member.name: self._expand_field(getattr(question, member.name))
             for member in fields(question)
-            if member.init and member.name not in TEXTS
+            if member.init and member.name not in TEXT_FIELDS
         }
 
     @property

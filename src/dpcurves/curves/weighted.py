@@ -49,7 +49,7 @@ from .by_category import collect_by_category, describe_question, format_axis_lab
 from .cdf import CDF, CdfHistogram
 from .histogram import is_noise_alone
 from .outside import DEFAULT_THRESHOLDS, NoteThresholds
-from .prefixes import NOTHING, FewDraws, PrefixShares
+from .prefixes import NO_SETTINGS, FewDraws, PrefixShares
 from .quantiles import Quantiles, parse_shares
 from .question import (
     By,
@@ -59,7 +59,7 @@ from .question import (
     parse_grouping,
     prepend_category_axes,
 )
-from .result import NEXT_TO_NOTHING, PlotArguments, notes_on_end_cells, warn_about_notes
+from .result import UNINFORMATIVE_RELEASE, PlotArguments, notes_on_end_cells, warn_about_notes
 
 # Effective records: sums of weights, scaled so that sampling gives them the variance of counts of records.
 
@@ -255,7 +255,7 @@ class WeightedShares(PrefixShares):
 
     @classmethod
     def from_json(
-        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, stored_settings: Mapping[str, Any] = NOTHING
+        cls, releases: Sequence[Mapping[str, Any]], grid: Grid, stored_settings: Mapping[str, Any] = NO_SETTINGS
     ) -> WeightedShares:
         """Return the shares from the stored releases of sums of weights and of squared weights.
 
@@ -462,7 +462,7 @@ class WeightedHistogram(CdfHistogram):
         cells = slice(1, -1) if prefixes.grid.outside is Outside.APART else slice(None)
         weights = prefixes.cell_weight_sums[cells] * prefixes.required_squared_weights.weights.cap
         if is_noise_alone(weights, bins.error):
-            note = f"no cells hold more weight than noise alone may give: {NEXT_TO_NOTHING} of them"
+            note = f"no cells hold more weight than noise alone may give: {UNINFORMATIVE_RELEASE} of them"
             bins = replace(bins, privacy=bins.privacy.with_notes(note))
         return bins
 

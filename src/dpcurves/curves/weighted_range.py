@@ -31,11 +31,11 @@ import numpy as np
 
 from ..arguments import InvalidArgument, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, AutomaticGridWorkload, Evidence, Needs, Release, Setting, ask_workload
+from ..conversation import WHOLE_BUDGET, AutomaticGridWorkload, Evidence, Needs, Release, Setting, ask_workload
 from ..data import Grid, TypedAxis, Weights
 from ..display import format_number
 from .adaptive_histogram import (
-    BESIDE,
+    MISSED_RECORDS_NOTE,
     AutoRangeHistogramQuestion,
     PilotEstimate,
     ask_pilot_queries,
@@ -43,7 +43,7 @@ from .adaptive_histogram import (
     choose_even_cells,
     scale_budget_fractions,
 )
-from .automatic_range import NOTHING, PILOT_FRACTION, format_range, note_on_pilot_queries
+from .automatic_range import NO_RANGE_NOTE, PILOT_FRACTION, format_range, note_on_pilot_queries
 from .by_category import describe_question, format_axis_label
 from .outside import infinite_note_thresholds
 from .quantiles import parse_shares
@@ -344,7 +344,7 @@ class AutoRangeWeightedSummaryQuestion(TableQuestion):
         """
         pilot_counts = yield from ask_pilot_queries(self.column)
         pilot = PilotEstimate.from_pilot_queries(pilot_counts, setting)
-        remaining_fraction = ALL - PILOT_FRACTION
+        remaining_fraction = WHOLE_BUDGET - PILOT_FRACTION
         weight = yield from ask_weights(
             self.with_bounds(0.0, 1.0), TypedAxis(self.column, UNIT_CELL), WEIGHT_FRACTION * remaining_fraction
         )
@@ -399,13 +399,13 @@ def _ask_on_chosen_cells(
     question_steps = ask_weighted_shares(
         question,
         TypedAxis(question.column, question.grid),
-        replace(setting, loss=setting.loss * (ALL - PILOT_FRACTION)),
+        replace(setting, loss=setting.loss * (WHOLE_BUDGET - PILOT_FRACTION)),
         WeightedHistogram if isinstance(question, WeightedHistogramQuestion) else WeightedCDF,
         earlier=pilot_releases,
         note_thresholds=infinite_note_thresholds(question.column),
         describe_sums=partial(_note_on_cells, pilot, question.grid, label, weights),
     )
-    return (yield from scale_budget_fractions(question_steps, ALL - PILOT_FRACTION))
+    return (yield from scale_budget_fractions(question_steps, WHOLE_BUDGET - PILOT_FRACTION))
 
 
 def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weights, sums: FloatArray) -> tuple[str, ...]:
@@ -421,7 +421,7 @@ def _note_on_cells(pilot: PilotEstimate, grid: Grid, label: str, weights: Weight
     """
     bounds = format_range(grid.lower, grid.upper, label)
     if not pilot.is_significant:
-        return (NOTHING.format(BESIDE.format("cells", *bounds)),)
+        return (NO_RANGE_NOTE.format(MISSED_RECORDS_NOTE.format("cells", *bounds)),)
     below, above = (format_number(max(round(float(sums[slot]) * weights.cap), 0)) for slot in (0, -1))
     return (
         f"cells from {bounds[0]} to {bounds[1]}, found privately; sum of weights below: about {below}, above: about "
@@ -439,7 +439,7 @@ def _note_on_bounds(pilot: PilotEstimate, lower: float, upper: float) -> str:
     """
     bounds = format_number(lower), format_number(upper)
     if not pilot.is_significant:
-        return NOTHING.format(BESIDE.format("bounds", *bounds))
+        return NO_RANGE_NOTE.format(MISSED_RECORDS_NOTE.format("bounds", *bounds))
     return (
         f"bounds {bounds[0]} to {bounds[1]}, found privately; values beyond are clipped to them, and intervals of the "
         "sum and the mean are for the clipped values"

@@ -61,9 +61,9 @@ from .question import (
     require_independent,
 )
 from .summary import (
+    ALL_RECORDS_LABEL,
     COUNT,
     MEAN,
-    OF_ALL_RECORDS,
     OUTSIDE_FRACTION,
     SUM,
     SUMMARY_DRAWS,
@@ -585,7 +585,7 @@ def _format_label(column: str, measured_in: str) -> str:
         column: Name of the column; ``*``: all records, without a unit.
         measured_in: Measuring unit of the column; empty: none.
     """
-    return OF_ALL_RECORDS if column == ALL_RECORDS else format_axis_label(column, measured_in)
+    return ALL_RECORDS_LABEL if column == ALL_RECORDS else format_axis_label(column, measured_in)
 
 
 def ask_weights(question: WeightedSummaryQuestion, axis: Axis, budget_fraction: Fraction) -> Needs[Release]:

@@ -33,11 +33,11 @@ from .grid import (
 )
 from .missing import MissingReason
 from .universe import FALSE_NAMES, HashUniverse, TextUniverse, Universe, parse_universe
-from .values import CAP_ALONE, MISSING_WEIGHTS, Values, Weights
+from .values import CAP_WITHOUT_WEIGHT_RULE, MISSING_WEIGHTS, Values, Weights
 
 __all__ = [
     "ALL_RECORDS",
-    "CAP_ALONE",
+    "CAP_WITHOUT_WEIGHT_RULE",
     "COMPRESSED",
     "DOUBLINGS",
     "FALSE_NAMES",

@@ -562,12 +562,12 @@ def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> t
     return tuple(dict.fromkeys(columns))
 
 
-UNKNOWN = "not found yet"
+UNSELECTED_CATEGORIES = "not found yet"
 """Placeholder for the categories before partition selection."""
-OTHER = "other"
+OTHER_CATEGORY = "other"
 """Category of all values that were not selected."""
-GROUPS = "groups"
-"""Appended to `OTHER` if a selected category has that name."""
+OTHER_CATEGORY_SUFFIX = "groups"
+"""Appended to `OTHER_CATEGORY` if a selected category has that name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -587,7 +587,7 @@ class UnlistedCategories(Categories):
     ('b', 'a', 'other')
     """
 
-    values: tuple[Category, ...] = (UNKNOWN,)
+    values: tuple[Category, ...] = (UNSELECTED_CATEGORIES,)
     universe: Universe | None = None
 
     def __post_init__(self) -> None:
@@ -646,10 +646,10 @@ def _name_other(names: Sequence[Category]) -> str:
     Args:
         names: Declared categories.
     """
-    other = OTHER
+    other = OTHER_CATEGORY
     printed_names = set(map(str, names))
     while other in printed_names:
-        other = f"{other} {GROUPS}"
+        other = f"{other} {OTHER_CATEGORY_SUFFIX}"
     return other
 
 

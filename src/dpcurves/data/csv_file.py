@@ -36,7 +36,7 @@ DATES = {
 """Separators of the accepted forms of a day: ISO 8601, and day.month.year."""
 NO_DELIMITER = '\n\r"'
 """Characters that cannot be delimiters: line ends and the quote mark."""
-TAB = r"\t"
+TYPED_TAB = r"\t"
 """A tab as users type it on a command line, where a tab character itself is hard to type."""
 
 
@@ -128,7 +128,7 @@ def parse_delimiter(value: object) -> str:
     Raises:
         ValueError: the text is not one ASCII character, or is a quote mark or a line end.
     """
-    character = "\t" if isinstance(value, str) and value == TAB else value
+    character = "\t" if isinstance(value, str) and value == TYPED_TAB else value
     if not isinstance(character, str) or len(character) != 1 or not character.isascii() or character in NO_DELIMITER:
         rule = f"a single ASCII character is needed, no quote and no line end, as in ';', got {describe_value(value)}"
         raise InvalidArgument("delimiter", rule)

@@ -157,9 +157,9 @@ MOST_STORED_EDGES = 2**20
 CELLS_PER_VALUE = 1000
 """Cells per value. Up to this ratio, values are placed by a table of all edges, which is faster than bisection."""
 WIDTH = "width="
-FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
+GRID_TEXT_FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
 
-NOT_TOO_FAR = "bounds that are at most 1.7e308 apart, the largest double"
+BOUNDS_DISTANCE_RULE = "bounds that are at most 1.7e308 apart, the largest double"
 
 MOST_LOG_ODDS = 700
 """Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid."""
@@ -380,7 +380,11 @@ class Grid:
                 raise IndexError
         except (ValueError, IndexError):
             is_dated = match(r"(\w+:)?\d{4}-\d\d", text) is not None
-            rule = "write dates as days since the day of --dates, as in 0:365:12" if is_dated else f"write {FORMS}"
+            rule = (
+                "write dates as days since the day of --dates, as in 0:365:12"
+                if is_dated
+                else f"write {GRID_TEXT_FORMS}"
+            )
             raise InvalidArgument("grid", f"{rule}, not {describe_value(text)}") from None
         cls._require_ordered_text(text, lower, upper, cells)
         return cls(lower, upper, width=width) if cells is None else cls.from_spacing(spacing, lower, upper, cells=cells)
@@ -403,7 +407,7 @@ class Grid:
         if not (isfinite(lower) and isfinite(upper)):
             raise InvalidArgument("grid", f"write finite bounds, as in 0:100:1024, not {describe_value(text)}")
         if not isfinite(upper - lower):
-            raise InvalidArgument("grid", f"write {NOT_TOO_FAR}, as in 0:100:1024, not {describe_value(text)}")
+            raise InvalidArgument("grid", f"write {BOUNDS_DISTANCE_RULE}, as in 0:100:1024, not {describe_value(text)}")
         if lower == upper:
             rule = "write a lower bound below the upper, as in 0:100:1024"
             raise InvalidArgument("grid", f"{rule}, not {describe_value(text)}")
@@ -440,7 +444,9 @@ class Grid:
                 f" got {lower} and {upper}",
             )
         if not isfinite(upper - lower):
-            raise InvalidArgument("grid", f"give {NOT_TOO_FAR}, as in Grid(0, 100, cells=50), got {lower} and {upper}")
+            raise InvalidArgument(
+                "grid", f"give {BOUNDS_DISTANCE_RULE}, as in Grid(0, 100, cells=50), got {lower} and {upper}"
+            )
         if cells < 1:
             raise InvalidArgument("grid", f"at least 1 cell is needed, as in cells=64, got {cells}")
         for name, value in (

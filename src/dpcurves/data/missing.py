@@ -42,10 +42,10 @@ class MissingReason(Enum):
     @property
     def description(self) -> str:
         """Phrase for notes that continues "records that", such as "have an empty field", with frequent causes."""
-        return DESCRIPTIONS[self]
+        return REASON_PHRASES[self]
 
 
-DESCRIPTIONS = {
+REASON_PHRASES = {
     MissingReason.EMPTY: "have an empty field",
     MissingReason.NO_NUMBER: (
         "have text instead of a number (a unit, a date, a decimal comma, or a word for a missing value)"

@@ -38,7 +38,7 @@ from ..arrays import FloatArray, IntArray
 from .axis import Axis
 from .grid import MOST_STORED_EDGES, Grid, Outside, Spacing
 
-FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
+VALUES_TEXT_FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
 """Rule in the error for a text that declares no values."""
 DECIMAL_DIGITS = 400
 """Precision of decimal arithmetic, in digits. Midpoints of doubles are computed exactly enough to be rounded correctly
@@ -115,9 +115,9 @@ class Values(Grid):
                 return cls([float(number) for number in text.split(",")])
             first, last, step = ([Decimal(number) for number in text.split(":")] + [Decimal(1)])[:3]
         except (ValueError, InvalidOperation):
-            raise InvalidArgument("values", f"write {FORMS}, not {describe_value(text)}") from None
+            raise InvalidArgument("values", f"write {VALUES_TEXT_FORMS}, not {describe_value(text)}") from None
         if text.count(":") > 2:
-            raise InvalidArgument("values", f"write {FORMS}, not {describe_value(text)}")
+            raise InvalidArgument("values", f"write {VALUES_TEXT_FORMS}, not {describe_value(text)}")
         return cls(_list_steps(first, last, step))
 
     @property
@@ -284,7 +284,8 @@ def _list_steps(first: Decimal, last: Decimal, step: Decimal) -> list[float]:
     """
     if not (first.is_finite() and last.is_finite() and step.is_finite() and step > 0 and first <= last):
         raise InvalidArgument(
-            "values", f"the first value must not be above the last, and the step must be above zero: write {FORMS}"
+            "values",
+            f"the first value must not be above the last, and the step must be above zero: write {VALUES_TEXT_FORMS}",
         )
     with localcontext(prec=DECIMAL_DIGITS):
         steps = (last - first) / step
@@ -322,7 +323,7 @@ CAP_RULE = (
     "count by its cap, so the cap decides how much noise is needed, and it must not come from the data"
 )
 """Rule in the error for a missing cap."""
-CAP_ALONE = "the cap needs a column of weights: name it with weight="
+CAP_WITHOUT_WEIGHT_RULE = "the cap needs a column of weights: name it with weight="
 """Rule in the error for a cap without a column of weights."""
 MISSING_WEIGHTS = "records whose weight is missing, negative or not finite are left out"
 """Note on how records without a usable weight are treated."""

@@ -25,7 +25,7 @@ from matplotlib.transforms import Bbox, IdentityTransform
 
 from ..conversation import PrivacyStatement, select_reader_notes
 from ..translation import Reader, translate
-from .numerals import IN_UTC, format_date, format_label, format_number, format_numbers, is_date_axis
+from .numerals import UTC_SUFFIX, format_date, format_label, format_number, format_numbers, is_date_axis
 from .styles import is_dark, scale_font_size
 from .text import describe_size, footer, warns_of_seed
 
@@ -159,7 +159,7 @@ class DateFormatter(PlainFormatter):
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """Return the label of the number `x` as a date, or as a number beyond the calendar; `pos` is not used."""
-        text = (format_date(x, self._label) or format_number(x)).removesuffix(IN_UTC)  # the axis label has the unit
+        text = (format_date(x, self._label) or format_number(x)).removesuffix(UTC_SUFFIX)  # the axis label has the unit
         return self.localise(text)
 
     def format_ticks(self, values: Sequence[float]) -> list[str]:

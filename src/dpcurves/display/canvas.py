@@ -100,7 +100,7 @@ def enlarge_figure(ax: Axes, size: tuple[float, float]) -> None:
 
 
 GREY, FRAME = "#8a8a8a", "#d9d9d9"
-BRIGHT = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8b8b8")
+DARK_STYLE_PALETTE = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8b8b8")
 """Palette on a dark background."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")
 """Okabe and Ito (2008), without yellow, which is too pale for lines."""
@@ -135,7 +135,7 @@ def style_of(ax: Axes, number: int) -> LineStyle:
         ax: Axes; a dark background has brighter colours.
         number: Index of the curve; colours and dashes repeat after the last.
     """
-    palette = BRIGHT if is_dark(ax) else PALETTE
+    palette = DARK_STYLE_PALETTE if is_dark(ax) else PALETTE
     return LineStyle(palette[number % len(palette)], DASHES[number % len(DASHES)])
 
 
@@ -698,9 +698,13 @@ def _translate_axes(ax: Axes, reader: Reader) -> None:
     artists: list[Any] = [*ax.lines, *ax.collections, *ax.patches, *ax.containers]
     for artist in artists:
         label = artist.get_label()
-        if isinstance(label, str) and not label.startswith("_") and getattr(artist, WRITTEN, None) != label.split():
+        if (
+            isinstance(label, str)
+            and not label.startswith("_")
+            and getattr(artist, TRANSLATED_WORDS_ATTRIBUTE, None) != label.split()
+        ):
             artist.set_label(reader.translate(label))
-            setattr(artist, WRITTEN, str(artist.get_label()).split())
+            setattr(artist, TRANSLATED_WORDS_ATTRIBUTE, str(artist.get_label()).split())
     layout = fitted_layout(ax)
     legend = ax.get_legend()
     if layout is not None and layout.has_legend(ax):
@@ -710,7 +714,7 @@ def _translate_axes(ax: Axes, reader: Reader) -> None:
             _translate_text(text, reader)
 
 
-WRITTEN = "dpcurves_written"
+TRANSLATED_WORDS_ATTRIBUTE = "dpcurves_written"
 """Attribute of a text or an artist of matplotlib that is in the reader's language: its words."""
 
 
@@ -722,9 +726,9 @@ def _translate_text(text: Any, reader: Reader) -> None:
         reader: Translator of texts.
     """
     words = "" if text is None else text.get_text()
-    if words and getattr(text, WRITTEN, None) != words.split():
+    if words and getattr(text, TRANSLATED_WORDS_ATTRIBUTE, None) != words.split():
         text.set_text(reader.translate(words))
-        setattr(text, WRITTEN, text.get_text().split())
+        setattr(text, TRANSLATED_WORDS_ATTRIBUTE, text.get_text().split())
 
 
 def set_title(ax: Axes, title: str) -> Axes:
@@ -805,7 +809,7 @@ def reserve_legend_room(ax: Axes, room: float) -> None:
 # Files and inline SVG. Equal plots give equal bytes, without date and program name.
 
 
-SILENT: dict[str, dict[str, None]] = {
+EMPTY_METADATA: dict[str, dict[str, None]] = {
     ".svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -820,8 +824,10 @@ def save_figure(ax: Axes, path: str | PathLike[str]) -> None:
         ValueError: the suffix is not .svg, .png or .pdf.
     """
     ending = Path(path).suffix.lower()
-    if ending not in SILENT:
-        raise InvalidArgument("plot", f"a file that ends in {', '.join(SILENT)} is needed, got {Path(path).name!r}")
+    if ending not in EMPTY_METADATA:
+        raise InvalidArgument(
+            "plot", f"a file that ends in {', '.join(EMPTY_METADATA)} is needed, got {Path(path).name!r}"
+        )
     save_axes(ax, path, ending)
 
 
@@ -843,7 +849,7 @@ def save_axes(ax: Axes, place: str | PathLike[str] | IO[bytes], ending: str, dot
             place,
             format=ending[1:],
             dpi=dots,
-            metadata={**SILENT[ending], **({"Title": title} if title else {})},
+            metadata={**EMPTY_METADATA[ending], **({"Title": title} if title else {})},
             bbox_inches="tight",
             pad_inches=0.05,
         )

@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 
 
 SHARE = "share of records below"
-AT_OR_BELOW = "share of records at or below"
+SHARE_AT_OR_BELOW = "share of records at or below"
 
 
-ANYWHERE = "wherever values lie in their cells"
-WEIGHTED = "weighted "
+POSITION_IN_CELL_LABEL = "wherever values lie in their cells"
+WEIGHTED_LABEL_PREFIX = "weighted "
 """Prefix of an axis label if records have weights."""
 
 
@@ -94,12 +94,14 @@ def draw_cdf(
             picture.shade_band(x, low[:-1], high[1:], shade.label)
             continue
         if shade is picture.shades[0] and len(low) > 21:  # up to 21 edges, steps are as wide as bars
-            picture.shade_slopes(x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), ANYWHERE, alpha=faint)
+            picture.shade_slopes(
+                x, np.append(low[0], low[:-1]), np.append(high[1:], high[-1]), POSITION_IN_CELL_LABEL, alpha=faint
+            )
         elif shade is picture.shades[0]:
-            picture.shade_band(x, low[:-1], high[1:], ANYWHERE, alpha=faint)
+            picture.shade_band(x, low[:-1], high[1:], POSITION_IN_CELL_LABEL, alpha=faint)
         picture.shade_slopes(x, low, high, shade.label)
     picture.draw_line(x, y, picture.legend_label())
-    return _finish_shares(picture, label, WEIGHTED * weighted + SHARE)
+    return _finish_shares(picture, label, WEIGHTED_LABEL_PREFIX * weighted + SHARE)
 
 
 def draw_cdf_of_values(
@@ -128,7 +130,7 @@ def draw_cdf_of_values(
     for shade in picture.shades:
         picture.shade_band(edges, *shade)
     picture.draw_steps(np.append(values[0], edges), np.concatenate([[0.0], shares, shares[-1:]]), width=1.6)
-    return _finish_shares(picture, label, WEIGHTED * weighted + AT_OR_BELOW)
+    return _finish_shares(picture, label, WEIGHTED_LABEL_PREFIX * weighted + SHARE_AT_OR_BELOW)
 
 
 def _finish_shares(picture: Picture, label: str, upwards: str) -> Axes:
@@ -187,7 +189,7 @@ def draw_quantiles(
                 picture.annotate_point(
                     point, share, format_in_cell(float(point), lower, upper, known_to=float(width)), 7
                 )
-    return picture.label_axes(label, WEIGHTED * weighted + SHARE).add_statement()
+    return picture.label_axes(label, WEIGHTED_LABEL_PREFIX * weighted + SHARE).add_statement()
 
 
 def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, shade: Shade, width: float) -> None:
@@ -293,7 +295,7 @@ def draw_quantile_quantile(
 
 LIGHT_BACKGROUND = "0.92"
 DARK_GREY = "0.2"
-DENSE = " per unit of "
+PER_UNIT_LABEL = " per unit of "
 PER_CELL = " per cell"
 
 
@@ -325,7 +327,7 @@ def draw_bars(
         picture.scale_x_axis(bounds)
     ax = picture.ax
     higher = not picture.is_first and not picture.ax.get_autoscaley_on()
-    dense = DENSE in ax.get_ylabel() or (_are_uneven(bounds) and ax.get_xscale() != "log")
+    dense = PER_UNIT_LABEL in ax.get_ylabel() or (_are_uneven(bounds) and ax.get_xscale() != "log")
     scale = np.diff(bounds) if dense else 1.0
     for shade in picture.shades:
         low, high = shade.endpoints
@@ -337,7 +339,7 @@ def draw_bars(
     if picture.shades or higher:  # with room for the outermost cells
         # share of the height for the legend
         reserve_legend_room(ax, 0.0 if ax.figure.get_layout_engine() is not None else 0.22)
-    density = f"{upwards.removesuffix(PER_CELL)}{DENSE}{format_for(ax, label)}"
+    density = f"{upwards.removesuffix(PER_CELL)}{PER_UNIT_LABEL}{format_for(ax, label)}"
     return picture.label_axes(label, density if dense else upwards, place="above").add_statement()
 
 
@@ -420,8 +422,8 @@ def draw_plane(
     return picture.label_axes(labels[0], format_for(picture.ax, labels[1])).add_statement()
 
 
-NEXT = "twice this interval (thin line); half of it (white ends)"
-WIDEST = "the widest tried"
+TWICE_INTERVAL_LABEL = "twice this interval (thin line); half of it (white ends)"
+WIDEST_INTERVAL_LABEL = "the widest tried"
 
 
 def draw_bounds(
@@ -455,10 +457,18 @@ def draw_bounds(
         ax.axvline(0, color=GREY, linewidth=0.8)
         ax.set_yticks([])
         ax.set_xlabel(format_for(ax, label), parse_math=False)
-    words = f"from {format_number(-bound)} to {format_number(bound)}" + ("" if wider is not None else f", {WIDEST}")
+    words = f"from {format_number(-bound)} to {format_number(bound)}" + (
+        "" if wider is not None else f", {WIDEST_INTERVAL_LABEL}"
+    )
     if wider is not None:
         picture.draw_points(
-            [-wider, wider], row, "-", linewidth=1, alpha=0.45, marker="|", label=deduplicate_label(ax, NEXT)
+            [-wider, wider],
+            row,
+            "-",
+            linewidth=1,
+            alpha=0.45,
+            marker="|",
+            label=deduplicate_label(ax, TWICE_INTERVAL_LABEL),
         )
     lines = wrap(f"covers {covers}", 48)  # characters of a line
     legend_text = "\n".join((str(picture.legend_label(words)), *lines))
@@ -498,7 +508,7 @@ def draw_plane_bounds(
         ax.set_xlabel(format_for(ax, labels[0]), parse_math=False)
         ax.set_ylabel(format_for(ax, labels[1]), parse_math=False)
     words = f"± {format_number(across)} by ± {format_number(upwards)}"
-    words += "".join(f", {WIDEST} for {format_label(column)}" for column in widest)
+    words += "".join(f", {WIDEST_INTERVAL_LABEL} for {format_label(column)}" for column in widest)
     corners = [-across, across, across, -across, -across], [-upwards, -upwards, upwards, upwards, -upwards]
     ax.fill(*corners, color=picture.style.color, alpha=0.12, linewidth=0)
     # characters: a text is cut at 120, and a line is wrapped at 48

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import InvalidArgument, WrongArgumentType
-from ..codec import STORED, JsonSchema
+from ..codec import STORED_CODEC, JsonSchema
 from ..conversation import MISSING_RULE, Evidence, PrivacyStatement
 from ..distributions.output_distribution import json_schema_of, json_schemas
 from ..extensions import load_results
@@ -56,18 +56,18 @@ Fault = tuple[str, str]
 
 SCHEMA = 1
 """Version number of the JSON form of curves."""
-SEVERAL = "curves"
-LONGER = "x-longer"
+CURVES_FIELD = "curves"
+EXTRA_ITEMS_KEYWORD = "x-longer"
 """Schema keyword: by how many items an array is longer than the shortest array of the curve."""
 TEXT: JsonSchema = {"type": "string"}
 TEXTS: JsonSchema = {"type": "array", "items": TEXT}
 NUMBER: JsonSchema = {"type": ["number", "null"]}
 NUMBERS: JsonSchema = {"type": "array", "items": NUMBER}
-COLUMN: JsonSchema = {**NUMBERS, LONGER: 0}
-EDGES: JsonSchema = {**NUMBERS, LONGER: 1}
+COLUMN: JsonSchema = {**NUMBERS, EXTRA_ITEMS_KEYWORD: 0}
+EDGES: JsonSchema = {**NUMBERS, EXTRA_ITEMS_KEYWORD: 1}
 ROWS: JsonSchema = {"type": "array", "items": NUMBERS}
 BY_NAME: JsonSchema = {"type": "object", "additionalProperties": NUMBER}
-FORMS: dict[str, Callable[[], JsonSchema]] = {}
+CURVE_SCHEMAS: dict[str, Callable[[], JsonSchema]] = {}
 """Schemas of kinds of curves; each result class registers its own."""
 
 
@@ -91,19 +91,19 @@ def curve_schema() -> dict[str, Any]:
     for key in reversed(distributions):  # the distribution of a release is the first whose key it contains
         release = {"if": {"required": [key]}, "then": _reference(key), "else": release}
     shared["release"] = {"type": "object", **release}
-    for name, among in ((ANY, [*kinds, SEVERAL]), (SINGLE, [*kinds])):
+    for name, among in ((ANY_KIND_LABEL, [*kinds, CURVES_FIELD]), (CURVE_KIND_LABEL, [*kinds])):
         branches = [{"if": {"required": ["kind"], "properties": {"kind": {"const": kind}}}, "then": _reference(kind)}
                 for kind in among]  # fmt: skip
         shared[name] = {"properties": {"kind": {"enum": among}}, "allOf": branches}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "urn:dpcurves:curve:1"}
     return deepcopy(
-        {**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED.definitions, **distributions, **kinds}}
+        {**head, **shared.pop(DOCUMENT), "$defs": {**shared, **STORED_CODEC.definitions, **distributions, **kinds}}
     )
 
 
 DOCUMENT = "document"
-ANY = "kind of a document"
-SINGLE = "kind of a curve"
+ANY_KIND_LABEL = "kind of a document"
+CURVE_KIND_LABEL = "kind of a curve"
 
 
 def _reference(name: str) -> JsonSchema:
@@ -122,7 +122,7 @@ def _shared_rules() -> dict[str, JsonSchema]:
     Returns:
         JSON Schemas by name of the definition.
     """
-    privacy = STORED.schema_of_fields(PrivacyStatement)
+    privacy = STORED_CODEC.schema_of_fields(PrivacyStatement)
     facts = {**privacy["properties"], "missing_rule": {"description": "What became of missing values.", **TEXT}}
     notes = facts.pop("notes")
     facts["adjacency"] = {**facts["adjacency"], "enum": [member.value for member in Neighbours]}
@@ -139,7 +139,7 @@ def _shared_rules() -> dict[str, JsonSchema]:
             "can be worked out again. No number stands for infinity or for 'not a number': they are null.",
             "type": "object", "required": ["kind", "schema", "privacy", "evidence"],
             "properties": {**shared, "notes": notes},
-            "allOf": [_reference(ANY)],
+            "allOf": [_reference(ANY_KIND_LABEL)],
         },
         "privacy": {
             **privacy, "required": [*privacy["required"], "missing_rule", "model"], "properties": facts,
@@ -157,19 +157,19 @@ def _shared_rules() -> dict[str, JsonSchema]:
         },
         "curve": {
             "description": "A curve in another document: privacy and evidence are those of the whole if it has none.",
-            "type": "object", "required": ["kind"], "properties": shared, "allOf": [_reference(SINGLE)],
+            "type": "object", "required": ["kind"], "properties": shared, "allOf": [_reference(CURVE_KIND_LABEL)],
         },
-        SEVERAL: {
-            "description": "Curves by their names, as those of categories.", "required": [SEVERAL],
-            "properties": {SEVERAL: {"type": "object", "additionalProperties": _reference("curve")}},
+        CURVES_FIELD: {
+            "description": "Curves by their names, as those of categories.", "required": [CURVES_FIELD],
+            "properties": {CURVES_FIELD: {"type": "object", "additionalProperties": _reference("curve")}},
         },
     }  # fmt: skip
 
 
 def _kind_schemas() -> dict[str, JsonSchema]:
     """Return the schemas of all kinds of curves by name; the modules of all results are imported."""
-    load_results(SEVERAL)
-    return {kind: FORMS[kind]() for kind in sorted(FORMS)}
+    load_results(CURVES_FIELD)
+    return {kind: CURVE_SCHEMAS[kind]() for kind in sorted(CURVE_SCHEMAS)}
 
 
 def _find_form(kind: str) -> JsonSchema | None:
@@ -178,11 +178,11 @@ def _find_form(kind: str) -> JsonSchema | None:
     Args:
         kind: Kind of a result, as in ``cdf``.
     """
-    if kind == SEVERAL:
-        return _shared_rules()[SEVERAL]
-    if kind not in FORMS:
+    if kind == CURVES_FIELD:
+        return _shared_rules()[CURVES_FIELD]
+    if kind not in CURVE_SCHEMAS:
         load_results(kind)
-    return FORMS[kind]() if kind in FORMS else None
+    return CURVE_SCHEMAS[kind]() if kind in CURVE_SCHEMAS else None
 
 
 def _resolve_reference(name: str, value: Any) -> JsonSchema:
@@ -192,16 +192,16 @@ def _resolve_reference(name: str, value: Any) -> JsonSchema:
     Args:
         name: Name of the definition.
     """
-    if name not in {"release", ANY, SINGLE}:
-        return STORED.definitions.get(name) or _shared_rules()[name]
+    if name not in {"release", ANY_KIND_LABEL, CURVE_KIND_LABEL}:
+        return STORED_CODEC.definitions.get(name) or _shared_rules()[name]
     mapping: Mapping[str, Any] = value if isinstance(value, dict) else {}
     if name == "release":
         return {"type": "object", "allOf": [json_schema_of(mapping)]}
     if "kind" not in mapping:
         return {}
     kind = mapping["kind"]
-    also = [SEVERAL] if name == ANY else []
-    form = _find_form(kind) if isinstance(kind, str) and (kind != SEVERAL or also) else None
+    also = [CURVES_FIELD] if name == ANY_KIND_LABEL else []
+    form = _find_form(kind) if isinstance(kind, str) and (kind != CURVES_FIELD or also) else None
     return form or {"properties": {"kind": {"enum": [*_kind_schemas(), *also]}}}
 
 
@@ -213,7 +213,11 @@ def extra_lengths(kind: str) -> Mapping[str, int]:
         kind: Kind of a result, as in ``cdf``.
     """
     properties = (_find_form(kind) or {}).get("properties", {})
-    return {name: property_rule[LONGER] for name, property_rule in properties.items() if LONGER in property_rule}
+    return {
+        name: property_rule[EXTRA_ITEMS_KEYWORD]
+        for name, property_rule in properties.items()
+        if EXTRA_ITEMS_KEYWORD in property_rule
+    }
 
 
 def check_document(document: object) -> None:

@@ -31,7 +31,7 @@ from .styles import is_dark, scale_font_size, scale_line_width
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NOTHING_SPENT = "Forecast from made-up records: no data were opened, and nothing was spent."
+FORECAST_FOOTNOTE = "Forecast from made-up records: no data were opened, and nothing was spent."
 """Footnote of a forecast in place of a privacy statement."""
 
 
@@ -91,7 +91,7 @@ def draw_forecast(
 
     # The footnote is placed where other pictures have their privacy statement.
     ax.annotate(
-        NOTHING_SPENT, (0, 0), (0, -4), xycoords=(ax.transAxes, ax.xaxis.label), textcoords="offset points",
+        FORECAST_FOOTNOTE, (0, 0), (0, -4), xycoords=(ax.transAxes, ax.xaxis.label), textcoords="offset points",
         verticalalignment="top", fontsize=scale_font_size(7), annotation_clip=False,
     )  # fmt: skip
     return ax

@@ -85,7 +85,7 @@ def draw_curves(
     return picture.label_axes(*labels, place="above").add_statement()
 
 
-HALF = "the middle half of the records"
+MIDDLE_HALF_LABEL = "the middle half of the records"
 
 
 def draw_means(
@@ -120,7 +120,7 @@ def draw_means(
     values = np.asarray(means, float)
     rows = range(len(names))
     if halves is not None:
-        picture.ax.hlines(rows, *halves.T, color=GREY, linewidth=scale_line_width(0.9), label=HALF)
+        picture.ax.hlines(rows, *halves.T, color=GREY, linewidth=scale_line_width(0.9), label=MIDDLE_HALF_LABEL)
     for shade, thick in picture.shades_with_widths():
         picture.draw_bars(rows, shade.endpoints, shade.label, width=thick, alpha=shade_opacity(shade.label, picture.ax))
     picture.draw_points(values, rows, markersize=4 if is_tight else 5)

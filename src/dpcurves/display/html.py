@@ -5,9 +5,9 @@
 - `summary_facts` returns the same content as plain objects, for programs that lay out the content themselves.
 - `render_table_summary` and `account_summary` return fragments with a table, and with the account of a session.
 
-Pages run no scripts and load nothing from elsewhere (`POLICY`). Every text is escaped, so that the name of a column
-cannot become markup, and isolated, so that its direction of writing does not change the text around it. Only pictures
-are inserted as markup.
+Pages run no scripts and load nothing from elsewhere (`CONTENT_SECURITY_POLICY`). Every text is escaped, so that the
+name of a column cannot become markup, and isolated, so that its direction of writing does not change the text around
+it. Only pictures are inserted as markup.
 
 The module shows released numbers and reads no records.
 
@@ -28,14 +28,14 @@ from ..translation import name_language, translate
 from .canvas import prefix_ids
 from .numerals import format_distinct_labels, format_label
 from .result_tables import ResultTable
-from .text import SEEDED, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer, warns_of_seed
+from .text import SEEDED_STATEMENT, BalanceReport, RefusalRow, describe_mechanism, describe_trust, footer, warns_of_seed
 
 INTRODUCTION = (
     "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
     "records allow for the noise alone, those for the population for sampling, too."
 )
 """Introduction at the top of a page of results."""
-WARNING = '<p class="seeded" role="alert">'
+SEEDED_WARNING_TAG = '<p class="seeded" role="alert">'
 """Start tag of the warning that a release is seeded, so that its noise is not secret."""
 
 
@@ -80,7 +80,7 @@ def html_summary(
 
 def _warn_of_seed() -> str:
     """Return, as HTML, the warning that a release is seeded, so that its noise is not secret."""
-    return f"{WARNING}{escape(translate(SEEDED))}</p>"
+    return f"{SEEDED_WARNING_TAG}{escape(translate(SEEDED_STATEMENT))}</p>"
 
 
 def _format_links(links: Sequence[tuple[str, str]]) -> str:
@@ -156,7 +156,7 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
     return [(name, value) for name, value in facts if value]
 
 
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+CONTENT_SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 """Content security policy of pages: nothing is loaded, and no script runs. Heat maps are images inside the SVG."""
 PAGE_STYLE = """<style>
 :root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
@@ -231,10 +231,10 @@ def render_report(
     return "\n".join(
         [
             '<!DOCTYPE html>', f'<html lang="{name_language()}">', "<head>", '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            f'<meta http-equiv="Content-Security-Policy" content="{CONTENT_SECURITY_POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">', f"<title>{name}</title>",
             STYLE, PAGE_STYLE, "</head>", "<body>", f"<header><h1>{isolate_in_html(format_label(title, 160))}</h1>",
-            _warn_of_seed() if any(WARNING in text for text in curves) else "", "\n".join(paragraphs),
+            _warn_of_seed() if any(SEEDED_WARNING_TAG in text for text in curves) else "", "\n".join(paragraphs),
             f"<p>{escape(translate('Files'))}: {_format_links([(link, link) for link in links])}</p>" if links else "",
             "</header>", "<main>",
             _format_accounts(balances), _format_refusals(refusals),

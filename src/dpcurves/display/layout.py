@@ -88,7 +88,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-CORNERS = ("upper right", "upper left", "lower right", "lower left", "center right", "center left")
+LEGEND_PLACES = ("upper right", "upper left", "lower right", "lower left", "center right", "center left")
 """Places of a legend inside a plot, in the order in which they are tried: corners before sides."""
 UNWRAPPED_LETTERS = 10_000
 """Characters of a line: more than any legend entry has, because entries are laid out unwrapped at first."""
@@ -506,7 +506,9 @@ class FittedLayout(ConstrainedLayoutEngine):
         """
         plot = ax.get_window_extent()
         gap = self._tuning.legend_gap * fig.dpi / 72
-        places = dict.fromkeys([*([request.place] if request.place in CORNERS else []), *CORNERS, "upper center"])
+        places = dict.fromkeys(
+            [*([request.place] if request.place in LEGEND_PLACES else []), *LEGEND_PLACES, "upper center"]
+        )
         last = request.place if request.place != "best" else None
         for place in [last, *places] if last in places else places:
             legend.set_loc(cast("Any", place))

@@ -28,7 +28,7 @@ LONGEST_LABEL = 60
 """Characters of a name, above which it is shortened."""
 LONGEST_WHOLE = 600
 """Characters of a name, above which even a picture that wraps it cuts it."""
-BLANK = "(blank)"
+BLANK_NAME = "(blank)"
 """Shown for a name of blanks alone."""
 
 
@@ -59,7 +59,7 @@ def distinguish_labels(names: Sequence[object], most: int) -> list[str]:
     Returns:
         Texts in the order of the names.
     """
-    names = [name if visible_form(format_label(name)) else BLANK for name in names]
+    names = [name if visible_form(format_label(name)) else BLANK_NAME for name in names]
     texts = [cut_middle(format_label(name, LONGEST_WHOLE), most) for name in names]
     keep_shortened(names, texts)
     # Different code points may look the same.
@@ -191,7 +191,7 @@ MOST_DECIMALS = 12
 """Digits. The most decimals of a rounded number, and the most digits of a number that is shown in full."""
 MOST_LABELLED = 12
 """Points or rows. Largest number of them whose numbers are written on a plot."""
-ENDLESS = "no end"
+NO_END = "no end"
 
 
 def format_number(value: float, width: float = 0.0) -> str:
@@ -207,7 +207,7 @@ def format_number(value: float, width: float = 0.0) -> str:
         width: Width of its interval; 0: unknown, and four significant digits, or more before the point, are shown.
     """
     if not isfinite(value):
-        return "not known" if isnan(value) else ENDLESS
+        return "not known" if isnan(value) else NO_END
     if width > 0:
         return _round_to_power(value, floor(log10(width) + 1e-9) - 1)
     if value and not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
@@ -376,11 +376,11 @@ def decimals_for_figures(value: float, figures: int) -> int:
 
 UNITS = DATE, MOMENT = "date", "moment"
 """Units of axes in days and in seconds since 1970."""
-FIRST = date.min.toordinal()
-LAST = date.max.toordinal()
+FIRST_DAY = date.min.toordinal()
+LAST_DAY = date.max.toordinal()
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 """Days. The proleptic ordinal of 1970-01-01."""
-IN_UTC = " UTC"
+UTC_SUFFIX = " UTC"
 """Suffix of times; times of all zones are converted to UTC before they are counted."""
 
 
@@ -402,7 +402,7 @@ def add_time_zone(label: str) -> str:
     >>> add_time_zone("at (moment)"), add_time_zone("day (date)")
     ('at (moment, UTC)', 'day (date)')
     """
-    return f"{label.removesuffix(')')},{IN_UTC})" if label.endswith(f"({MOMENT})") else label
+    return f"{label.removesuffix(')')},{UTC_SUFFIX})" if label.endswith(f"({MOMENT})") else label
 
 
 def format_date(value: float, label: str) -> str | None:
@@ -422,13 +422,13 @@ def format_date(value: float, label: str) -> str | None:
         return None
     if label.endswith(f"({DATE})"):
         day = EPOCH_ORDINAL + floor(value)
-        return date.fromordinal(day).isoformat() if FIRST <= day <= LAST else None
+        return date.fromordinal(day).isoformat() if FIRST_DAY <= day <= LAST_DAY else None
     per_day = 86_400  # seconds of a day
     days = floor(value / per_day) + EPOCH_ORDINAL
-    if not FIRST <= days <= LAST:
+    if not FIRST_DAY <= days <= LAST_DAY:
         return None
     since = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(days=days - EPOCH_ORDINAL, seconds=floor(value % per_day))
-    return f"{since.replace(tzinfo=None).isoformat(sep=' ')}{IN_UTC}"
+    return f"{since.replace(tzinfo=None).isoformat(sep=' ')}{UTC_SUFFIX}"
 
 
 def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
@@ -448,7 +448,7 @@ def format_in_iso(values: ArrayLike, label: str) -> list[str | float]:
         if text is None:
             texts.append(value if isnan(value) else copysign(inf, value))
         else:
-            texts.append(f"{text.removesuffix(IN_UTC).replace(' ', 'T')}Z" if text.endswith(IN_UTC) else text)
+            texts.append(f"{text.removesuffix(UTC_SUFFIX).replace(' ', 'T')}Z" if text.endswith(UTC_SUFFIX) else text)
     return texts
 
 

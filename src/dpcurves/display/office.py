@@ -54,7 +54,7 @@ PRINT_RESOLUTION = 300
 
 BLANKS = r" \xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 """Spaces and invisible characters, as a character class, that a spreadsheet may strip from the start of a cell."""
-FORMULA = re.compile(rf"['{BLANKS}]*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
+FORMULA_START = re.compile(rf"['{BLANKS}]*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
 """Start of a text that a spreadsheet may run as a formula. Apostrophes before it count, so that escaping is invertible.
 """
 
@@ -68,7 +68,7 @@ def escape_formula(text: str) -> str:
     >>> [escape_formula(text) for text in ("=1+1", "-1", " =1", "'=1", "'tis", "UA")]
     ["'=1+1", "'-1", "' =1", "''=1", "'tis", 'UA']
     """
-    return f"'{text}" if FORMULA.match(text) else text
+    return f"'{text}" if FORMULA_START.match(text) else text
 
 
 def unescape_formula(text: str) -> str:
@@ -77,7 +77,7 @@ def unescape_formula(text: str) -> str:
     >>> [unescape_formula(text) for text in ("'=1+1", "''=1", "'tis", "-1")]
     ['=1+1', "'=1", "'tis", '-1']
     """
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+    return text[1:] if text.startswith("'") and FORMULA_START.match(text) else text
 
 
 def csv_text(columns: Mapping[str, ArrayLike], *, raw: bool = False) -> str:

@@ -34,9 +34,9 @@ from matplotlib.ticker import FixedLocator, ScalarFormatter
 from ..translation import current_reader, translate
 from .artists import DateFormatter, Footnote, PlainFormatter
 from .canvas import (
+    EMPTY_METADATA,
     GREY,
     SALT,
-    SILENT,
     find_title,
     join_text_lines,
     prefix_ids,
@@ -45,7 +45,7 @@ from .canvas import (
     translate_figure,
 )
 from .layout import COLORBAR
-from .numerals import IN_UTC, format_number
+from .numerals import UTC_SUFFIX, format_number
 
 VERSION = 1
 """Version number of the form of descriptions."""
@@ -412,7 +412,7 @@ def svg_text(ax: Axes) -> str:
     buffer = StringIO()
     with rc_context({"svg.hashsalt": SALT, "svg.fonttype": "none"}):
         ax.figure.canvas.figure.savefig(
-            buffer, format="svg", metadata=SILENT[".svg"], bbox_inches="tight", pad_inches=0.05
+            buffer, format="svg", metadata=EMPTY_METADATA[".svg"], bbox_inches="tight", pad_inches=0.05
         )
     # Text of other scripts turns no text beside it.
     svg = strip_preamble(buffer.getvalue()).replace("<text ", '<text unicode-bidi="isolate" ')
@@ -486,7 +486,7 @@ def _describe_axis(axis: Axis, label: str, limits: tuple[float, float]) -> Pictu
         numbers = [f"{tick:g}" if reader is None else reader.format_value(f"{tick:g}") for tick in ticks]
         values = "numbers" if numbers == names else "names"
     elif isinstance(formatter, DateFormatter):
-        values = "seconds" if label.endswith(f"{IN_UTC})") else "days"
+        values = "seconds" if label.endswith(f"{UTC_SUFFIX})") else "days"
     factor = formatter.unit_factor if isinstance(formatter, PlainFormatter) else 1.0
     low, high = (float(limit) for limit in limits)
     return PictureAxis(_join_lines(label), axis.get_scale(), (low, high), values, factor, ticks, names)

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 
 # Legend entries of the ROC plot.
-CHANCE = "chance level (AUC = 0.5)"
-CURVE = "ROC curve"
+CHANCE_LEVEL_LABEL = "chance level (AUC = 0.5)"
+ROC_CURVE_LABEL = "ROC curve"
 
 
 def _draw_rates(
@@ -152,14 +152,14 @@ def draw_roc(
     """
     picture = Picture(SQUARE, privacy, **on)
     if picture.is_first:
-        _draw_diagonal(picture.ax, CHANCE)
+        _draw_diagonal(picture.ax, CHANCE_LEVEL_LABEL)
         label = f" (positive label: {format_label(positive, 30)})" if positive else ""
         _frame_shares(picture, f"false positive rate{label}", f"true positive rate{label}")
     for edges, shade in regions:
         picture.shade_band(edges, *shade)
     (_, digits), *intervals = area_rows(float(auc), areas)
     # blank names of two curves stay different in quotes
-    entry = CURVE if picture.name is None else picture.legend_label() or repr(picture.name)
+    entry = ROC_CURVE_LABEL if picture.name is None else picture.legend_label() or repr(picture.name)
     first = f"{entry} (AUC = {digits})"
     picture.draw_line(fpr, tpr, "\n".join([first, *(f"{words}: {ends}" for words, ends in intervals)]))
     return picture.label_axes(place="lower right", size=8, plainly=False).add_statement()
@@ -235,7 +235,7 @@ def draw_gain(
     return _draw_rates(picture, (flagged, gain), "gain", edges=edges, place="lower right")
 
 
-CUT = "not drawn above {}: there the band is wider than 3/4 of the largest net benefit"
+CUT_CURVE_NOTE = "not drawn above {}: there the band is wider than 3/4 of the largest net benefit"
 
 
 def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest: float) -> float:
@@ -287,7 +287,7 @@ def draw_decision(
     )
     if picture.is_first and ends < 1:
         picture.ax.set_xlim(0, ends)
-        picture.privacy = privacy.with_notes(CUT.format(format_number(ends, 0.1)))
+        picture.privacy = privacy.with_notes(CUT_CURVE_NOTE.format(format_number(ends, 0.1)))
     ax = _draw_rates(picture, (at, benefit), "acting by the scores", edges=_edges_between(at), place="above")
     highest = max(float(np.nanmax(np.append(benefit, everybody), initial=0.0)), 0.01)
     ax.set_ylim(-0.25 * highest, 1.35 * highest)  # room for losses below, and for the legend above
@@ -378,7 +378,7 @@ def draw_confusion(
     return ax
 
 
-UNKNOWN = "anything from 0 to 1"
+UNKNOWN_RATE_LABEL = "anything from 0 to 1"
 COUNT_FLOOR = -0.16
 """Share of the height. Foot of the bars that count scores, below the axis."""
 
@@ -425,7 +425,7 @@ def draw_calibration(
     # a named curve among others has one entry, because an entry for its bars as well would make the legend too large
     with_sizes = f"observed, up to {largest:,.0f} records per group"
     _draw_observed(picture, predicted, observed, "observed" if count is None or picture.name is None else with_sizes)
-    for is_outside, words in ((False, UNKNOWN), (True, f"beyond {top:g}: {UNKNOWN}")):
+    for is_outside, words in ((False, UNKNOWN_RATE_LABEL), (True, f"beyond {top:g}: {UNKNOWN_RATE_LABEL}")):
         unknown = ~known & ((predicted > top) == is_outside)
         if unknown.any():
             hollow: Any = {"markerfacecolor": ax.get_facecolor(), "label": deduplicate_label(ax, words)}
@@ -528,7 +528,7 @@ def draw_hosmer_lemeshow(
 
 
 Labels = tuple[str, str]  # of the x axis and the y axis
-SYNTHETIC = "synthetic points, none a record"
+SYNTHETIC_POINTS_LABEL = "synthetic points, none a record"
 
 
 def draw_binned_residuals(
@@ -595,7 +595,7 @@ def draw_residual_points(
     _frame_residuals(picture, window, labels)
     across, upwards = np.asarray(points, dtype=float).reshape(-1, 2).T
     color = picture.style.color
-    words = picture.legend_label(SYNTHETIC)
+    words = picture.legend_label(SYNTHETIC_POINTS_LABEL)
     picture.ax.scatter(across, upwards, s=5, color=color, alpha=0.5, linewidths=0, label=words)
     return _finish_residuals(picture, unseen)
 

@@ -65,11 +65,11 @@ def scale_line_width(width: float) -> float:
     return float(width * rcParams["lines.linewidth"] / 1.5)
 
 
-GROUND = "#14171a"
+DARK_BACKGROUND = "#14171a"
 """Background of the dark style."""
-TEXT = "#e8eaed"
+DARK_TEXT = "#e8eaed"
 """Colour of text in the dark style."""
-DIM = "#9aa0a6"
+DARK_FRAMES = "#9aa0a6"
 """Colour of frames and grid lines in the dark style."""
 STYLES: dict[str, dict[Any, Any]] = {
     "paper": {
@@ -78,9 +78,12 @@ STYLES: dict[str, dict[Any, Any]] = {
     },
     "slides": {"font.size": 14, "lines.linewidth": 2.4, "axes.linewidth": 1.2},
     "dark": {
-        "figure.facecolor": GROUND, "axes.facecolor": GROUND, "savefig.facecolor": "auto", "text.color": TEXT,
-        "axes.labelcolor": TEXT, "axes.titlecolor": TEXT, "xtick.color": TEXT, "ytick.color": TEXT,
-        "axes.edgecolor": DIM, "grid.color": DIM, "legend.labelcolor": TEXT, "legend.facecolor": GROUND,
+        "figure.facecolor": DARK_BACKGROUND, "axes.facecolor": DARK_BACKGROUND, "savefig.facecolor": "auto",
+        "text.color": DARK_TEXT,
+        "axes.labelcolor": DARK_TEXT, "axes.titlecolor": DARK_TEXT,
+        "xtick.color": DARK_TEXT, "ytick.color": DARK_TEXT,
+        "axes.edgecolor": DARK_FRAMES, "grid.color": DARK_FRAMES, "legend.labelcolor": DARK_TEXT,
+        "legend.facecolor": DARK_BACKGROUND,
     },
 }  # fmt: skip
 """Settings of matplotlib by style: small font and thin frames, large font and thick lines, and light on dark."""

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import InvalidArgument
-from ..conversation import OPEN, Plan, PrivacyStatement
+from ..conversation import OPEN_TRUST_MODEL, Plan, PrivacyStatement
 from ..foreign_text import escape_for_terminal
 from ..privacy import format_loss
 from .numerals import format_distinct_labels, format_label, format_number, format_numbers
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from ..ledger import Amount, Statement
 
 
-SEEDED = "SEEDED: NOT PRIVATE"
-MADE_UP = "made-up data"
-"""Statement in the place of `SEEDED` on results of made-up records: see `made_up_data`."""
+SEEDED_STATEMENT = "SEEDED: NOT PRIVATE"
+MADE_UP_STATEMENT = "made-up data"
+"""Statement in the place of `SEEDED_STATEMENT` on results of made-up records: see `made_up_data`."""
 _STATE: dict[str, Any] = {"made up": False, "filter": ""}
 """Whether data is made up, and the filter that is shown, for the whole process: cells of a notebook have no common
 context."""
@@ -90,16 +90,16 @@ def footer(privacy: PrivacyStatement) -> str:
     epsilon 1, replace-one; protects each record; trust: a curator
     SEEDED: NOT PRIVATE. Model: elsewhere
     """
-    if privacy.trust == OPEN:
+    if privacy.trust == OPEN_TRUST_MODEL:
         return "counted openly, from public records"
     protected = format_label(privacy.protected_unit, 120)
     trust = format_label(describe_trust(privacy), 160)
     facts = f"{privacy.loss}, {privacy.adjacency}; protects {protected}; trust: {trust}"
     remarks = []
     if is_made_up():
-        remarks.append(MADE_UP)
+        remarks.append(MADE_UP_STATEMENT)
     elif privacy.seeded:
-        remarks.append(SEEDED)
+        remarks.append(SEEDED_STATEMENT)
     if privacy.model:
         remarks.append(f"Model: {format_label(privacy.model, 240)}")
     if privacy.where:
@@ -118,7 +118,7 @@ def describe_size(privacy: PrivacyStatement) -> str:
     >>> describe_size(statement)
     '1,000 records'
     """
-    if privacy.units is None or privacy.trust == OPEN:
+    if privacy.units is None or privacy.trust == OPEN_TRUST_MODEL:
         return ""
     words = "records" if not privacy.unit else f"units ({format_label(privacy.unit)})"
     return f"{privacy.units:,} {words}{' in the table' if privacy.where else ''}"
@@ -232,7 +232,7 @@ LEGEND = (
     "round: one noisy release; error: standard deviation of the noise of one number, in records (of a sum: in records "
     "that lie at a bound)"
 )
-ASKED = MappingProxyType(
+QUERY_WORDS = MappingProxyType(
     {
         "CountQuery": "counts",
         "PartitionQuery": "counts",
@@ -286,7 +286,7 @@ def plan_lines(plans: Sequence[Plan], units: float | None) -> Iterator[PlanLine]
         # Sums are integers on a lattice: a record adds up to `per_record_sensitivity` steps, and 1 to a count.
         error = plan.error / plan.query.per_record_sensitivity
         relative_error = f"{error / units:.4%}" if units and error else ""
-        quantity = ASKED.get(type(plan.query).__name__, "answers")
+        quantity = QUERY_WORDS.get(type(plan.query).__name__, "answers")
         rounds = f"{first_round} to {last_round}" if later_plans else str(first_round)
         yield PlanLine(
             rounds,

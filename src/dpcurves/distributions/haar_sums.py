@@ -32,7 +32,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
-from ..codec import STORED, Count
+from ..codec import STORED_CODEC, Count
 from .interval_sums import adjust_to_total, split_into_parts, spread_over_cells
 from .output_distribution import LEAST_VARIANCE, CountDistribution, EqualWidthSums, Noise, Part, sum_over_intervals
 
@@ -383,7 +383,7 @@ class HaarTensorSums(CountDistribution):
         Raises:
             InvalidArgument: the sides do not give the stored numbers of rows and cells.
         """
-        distribution = STORED.decode_fields(cls, stored, missing=STORED.decode(Noise, stored["missing"]))
+        distribution = STORED_CODEC.decode_fields(cls, stored, missing=STORED_CODEC.decode(Noise, stored["missing"]))
         if (distribution.rows, distribution.cells) != (stored["rows"], stored["cells"]):
             raise InvalidArgument(
                 "evidence",

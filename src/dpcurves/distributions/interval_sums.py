@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
-from ..codec import INSIDE
+from ..codec import INLINED_FIELD
 from ..queries.query import Places, places_to_array
 from .output_distribution import LEAST_VARIANCE, Noise, NoisySums, Part, sum_over_intervals
 
@@ -57,7 +57,7 @@ class Tier:
         noise: Noise of each sum.
     """
 
-    FIELDS = MappingProxyType({"starts": "starts", INSIDE: "noise"})
+    FIELDS = MappingProxyType({"starts": "starts", INLINED_FIELD: "noise"})
 
     starts: Places
     noise: Noise

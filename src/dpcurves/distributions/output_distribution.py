@@ -43,7 +43,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..codec import INTEGERS, STORED, Count, JsonSchema, parse_exact_number
+from ..codec import INTEGERS, STORED_CODEC, Count, JsonSchema, parse_exact_number
 from ..extensions import find_entry_points
 from ..privacy import PrivacyLoss
 from ..queries.query import Places
@@ -67,7 +67,7 @@ MOST_PARTIES = 2**22
 """Parties. Largest number of parties in a stored distribution; more are refused when it is read."""
 MOST_SUMMED_PARTIES = 64
 """Parties. Largest number of parties whose draws are simulated at once, which bounds memory."""
-POSITIVE = "^[1-9][0-9]*(/[1-9][0-9]*)?$"
+POSITIVE_FRACTION_PATTERN = "^[1-9][0-9]*(/[1-9][0-9]*)?$"
 """Pattern of positive fractions in JSON."""
 LAPLACE_EXCESS_KURTOSIS = 3.0
 """Ratio. Excess kurtosis of a Laplace draw: fourth cumulant over squared variance. That of a Gaussian distribution is
@@ -108,7 +108,7 @@ class Noise:
     """
 
     family: Family
-    parameter: Annotated[Fraction, ("pattern", POSITIVE)]
+    parameter: Annotated[Fraction, ("pattern", POSITIVE_FRACTION_PATTERN)]
     parties: Parties = 1
 
     @property
@@ -242,11 +242,11 @@ def _places_from_json(stored: Mapping[str, Any]) -> Places:
     return range(*stored["range"]) if "range" in stored else tuple(int(place) for place in stored["list"])
 
 
-STORED.add(
+STORED_CODEC.add(
     Parties, lambda parties: parties if isinstance(parties, int) else str(parties), _parse_parties,
     {"type": ["integer", "string"], "minimum": 2, "pattern": "^[1-9][0-9]*/[1-9][0-9]*$"},
 )  # fmt: skip
-STORED.add(
+STORED_CODEC.add(
     Places, _places_to_json, _places_from_json,
     {
         "type": "object",
@@ -428,7 +428,7 @@ def _invert_by_boxes(cumulative: FloatArray, shape: tuple[int, ...], generator: 
 
 
 Kind = TypeVar("Kind", bound="OutputDistribution")
-VALUES_AT_ONCE = 2**19
+VALUES_PER_CHUNK = 2**19
 """Values. Simulated values per chunk: about what fits in the cache."""
 LEAST_PEOPLE = 2.0
 """People. Lower limit of the number of people in a mean over pairs, which needs two."""
@@ -535,7 +535,7 @@ class OutputDistribution(ABC):
         Returns:
             JSON values by name.
         """
-        return STORED.encode_fields(self)
+        return STORED_CODEC.encode_fields(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -544,12 +544,12 @@ class OutputDistribution(ABC):
         Args:
             stored: JSON object of the release; its values are not read.
         """
-        return STORED.decode_fields(cls, stored)
+        return STORED_CODEC.decode_fields(cls, stored)
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
         """Return the JSON schema of a stored release under this distribution, without its values."""
-        return STORED.schema_of_fields(cls)
+        return STORED_CODEC.schema_of_fields(cls)
 
     @classmethod
     def count_stored_cells(cls, stored: Mapping[str, Any]) -> int:
@@ -650,7 +650,7 @@ class CountDistribution(OutputDistribution):
             "rows": self.rows,
             "cells": self.cells,
             **self._fields_to_json(),
-            "missing": STORED.encode(self.missing),
+            "missing": STORED_CODEC.encode(self.missing),
         }
         return {**distribution, "values": list(values), "total": total}
 
@@ -661,18 +661,20 @@ class CountDistribution(OutputDistribution):
         Args:
             stored: JSON object of the release; its values are not read.
         """
-        missing = STORED.decode(Noise | None, stored["missing"])
-        return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
+        missing = STORED_CODEC.decode(Noise | None, stored["missing"])
+        return STORED_CODEC.decode_fields(
+            cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing
+        )
 
     @classmethod
     def json_schema(cls) -> JsonSchema:
         """Return the JSON schema of stored releases of counts under this distribution."""
-        schema = STORED.schema_of_fields(cls)
-        size = STORED.schema(Count)
+        schema = STORED_CODEC.schema_of_fields(cls)
+        size = STORED_CODEC.schema(Count)
         common = {
             "rows": {"description": "Number of rows of cells.", **size},
             "cells": {"description": "Number of cells per row.", **size},
-            "missing": {"description": "Noise of the count of missing records.", **STORED.schema(Noise | None)},
+            "missing": {"description": "Noise of the count of missing records.", **STORED_CODEC.schema(Noise | None)},
             "values": {"description": "Released values, in the order of the distribution.", **INTEGERS},
             "total": {"description": "Number of all records, if it is public.", "type": ["integer", "null"]},
         }
@@ -1028,7 +1030,7 @@ class NoisySums(CountDistribution):
             Errors of the cells, of shape ``(chunk, rows, cells)``, and of the missing count, of shape ``(chunk,)``.
         """
         simulated_total = None if total is None else 0
-        chunk = max(1, VALUES_AT_ONCE // max(self.size, self.rows * self.cells))
+        chunk = max(1, VALUES_PER_CHUNK // max(self.size, self.rows * self.cells))
         for start in range(0, draws, chunk):
             yield RECENT_ERRORS.simulate(self, simulated_total, min(chunk, draws - start), generator)
 
@@ -1189,10 +1191,10 @@ def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
 
 MOST_CELLS = 2**22
 """Cells. Largest number of cells in all rows of a stored distribution together, as for counting by a curator."""
-GROUP = "dpcurves.distributions"
+DISTRIBUTION_ENTRY_POINTS = "dpcurves.distributions"
 """Entry point group of other packages: the `KEY` of a distribution, and the location of its class."""
 
-PLACES: Mapping[str, str] = {
+DISTRIBUTION_CLASSES: Mapping[str, str] = {
     "levels": "interval_sums:IntervalSums", "contrasts": "haar_sums:HaarSums",
     "convolved": "toeplitz_sums:ToeplitzSums", "normalised": "toeplitz_sums:NormalisedSums",
     "path": "path_sums:PathSums", "wavelets": "haar_sums:HaarTensorSums", "chosen": "output_distribution:Selection",
@@ -1232,8 +1234,8 @@ def json_schemas() -> dict[str, JsonSchema]:
     >>> "levels" in json_schemas()
     True
     """
-    distributions = {key: _import_distribution(location) for key, location in PLACES.items()}
-    distributions |= {entry.name: entry.load() for entry in find_entry_points(GROUP)}
+    distributions = {key: _import_distribution(location) for key, location in DISTRIBUTION_CLASSES.items()}
+    distributions |= {entry.name: entry.load() for entry in find_entry_points(DISTRIBUTION_ENTRY_POINTS)}
     return {
         key: _json_schema(distribution)
         for key, distribution in distributions.items()
@@ -1248,7 +1250,7 @@ def json_schema_of(stored: Mapping[str, Any]) -> JsonSchema:
     Args:
         stored: JSON object of the release.
     """
-    first = _import_distribution(next(iter(PLACES.values())))
+    first = _import_distribution(next(iter(DISTRIBUTION_CLASSES.values())))
     try:
         distribution = _find_distributions(stored)[0]
     except KeyError:
@@ -1270,7 +1272,7 @@ def _import_distribution(location: str) -> type[OutputDistribution]:
     """Import the file of a distribution of this package, and return its class.
 
     Args:
-        location: ``"file:Class"``, as in `PLACES`.
+        location: ``"file:Class"``, as in `DISTRIBUTION_CLASSES`.
     """
     file, _, name = location.partition(":")
     distribution_class: type[OutputDistribution] = getattr(import_module(f".{file}", __package__), name)
@@ -1284,9 +1286,9 @@ def _find_distributions(stored: Mapping[str, Any]) -> list[type[OutputDistributi
     Args:
         stored: JSON object of the release.
     """
-    if places := [location for key, location in PLACES.items() if key in stored]:
+    if places := [location for key, location in DISTRIBUTION_CLASSES.items() if key in stored]:
         return [_import_distribution(location) for location in places]
-    if classes := [entry.load() for entry in find_entry_points(GROUP) if entry.name in stored]:
+    if classes := [entry.load() for entry in find_entry_points(DISTRIBUTION_ENTRY_POINTS) if entry.name in stored]:
         return classes
     raise KeyError("distribution")
 

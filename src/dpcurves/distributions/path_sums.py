@@ -35,7 +35,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray, IntArray
-from ..codec import STORED, Count
+from ..codec import STORED_CODEC, Count
 from .output_distribution import CountDistribution, Noise, NoisySums, OutputDistribution, Part, simulate_noise
 
 Block = tuple[int, int]
@@ -182,8 +182,8 @@ class PathSums(CountDistribution):
             raise InvalidArgument(
                 "evidence", "a release of prefixes must have one row; take the file as dpcurves wrote it"
             )
-        return STORED.decode_fields(
-            cls, stored, cells=int(stored["cells"]), missing=STORED.decode(Noise | None, stored["missing"])
+        return STORED_CODEC.decode_fields(
+            cls, stored, cells=int(stored["cells"]), missing=STORED_CODEC.decode(Noise | None, stored["missing"])
         )
 
 

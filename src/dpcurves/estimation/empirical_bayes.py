@@ -5,7 +5,7 @@ from an even one, ``d = left count - f * n``, and is measured with noise: ``y = 
 
 - smooth, of roughness ``r`` in 0, 4**-6, ..., 1/4: d is Gaussian with variance ``b * n + r * (4 * b * n)**2``, where
   ``b = f * (1 - f)``, that is binomial variation plus a change of the odds of both halves;
-- one-sided: one half holds all records, or all but a half-normal leftover of scale ``LEFTOVER * n``.
+- one-sided: one half holds all records, or all but a half-normal leftover of scale ``LEFTOVER_SHARE * n``.
 
 *Estimate.* Upwards, from single cells to the root, the count of a node is the least squares combination of its own
 noisy count and the sum of its halves. Downwards, the left half of a node gets
@@ -49,12 +49,12 @@ from .binary_tree import ROOT, Halving, Layout, Measurements
 
 ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
 """Variances of smooth splits beyond the binomial variance, in squared counts of the parent."""
-LEFTOVER = 1 / 16
+LEFTOVER_SHARE = 1 / 16
 """Records of the smaller half of a one-sided split, in counts of the parent: the scale of their half-normal prior. One
 kind of split has no leftover at all."""
-SMOOTH = len(ROUGHNESS)
+SMOOTH_KINDS = len(ROUGHNESS)
 """Number of smooth kinds."""
-KINDS = SMOOTH + 2
+SPLIT_KINDS = SMOOTH_KINDS + 2
 """Number of kinds: smooth ones, one-sided without a leftover, one-sided with a leftover."""
 
 
@@ -63,8 +63,8 @@ class Tuning:
     """Numbers that steer the estimate; `strategies.prefixes` lists the data on which they were chosen."""
 
     prior_splits: float = 1.0
-    """Splits. The prior of the kinds of splits (smooth or one-sided, `KINDS`) counts as much as this many observed
-    splits.
+    """Splits. The prior of the kinds of splits (smooth or one-sided, `SPLIT_KINDS`) counts as much as this many
+    observed splits.
     """
     rounds: int = 12
     """Iterations of expectation maximisation."""
@@ -153,8 +153,9 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
     holds than its expected share.
 
     *Smooth* kinds: the deviation is Gaussian around 0, with the binomial variance plus a roughness. *One-sided* kinds:
-    one half holds all records but a leftover, which is 0 or half-normal with scale `LEFTOVER`. The noise is modelled as
-    a mixture of two Gaussian distributions with its first six moments, if it is a sum of equal Laplace draws.
+    one half holds all records but a leftover, which is 0 or half-normal with scale `LEFTOVER_SHARE`. The noise is
+    modelled as a mixture of two Gaussian distributions with its first six moments, if it is a sum of equal Laplace
+    draws.
 
     Args:
         splits: Noisy splits, any number.
@@ -163,7 +164,7 @@ def kindwise_posterior(splits: NoisySplits) -> KindwisePosterior:
         Likelihoods, means and second moments, (splits, kinds) each; likelihoods are relative to the best kind of a
         split.
     """
-    shape = (3, KINDS, len(splits.deviation))
+    shape = (3, SPLIT_KINDS, len(splits.deviation))
     likelihood, mean, second_moment = np.empty(shape)  # the splits of a kind are contiguous in memory
     best_log_likelihood = np.empty(len(splits.deviation))
     rows_at_once = 2**13  # so that their arrays fit in the cache
@@ -208,7 +209,9 @@ def prior_second_moment(splits: NoisySplits, weights: FloatArray, group: NDArray
         weights: Weights of the mixture components (kinds) in each class, (classes, kinds).
         group: Class of each split, (splits,).
     """
-    linear = weights[:, :SMOOTH].sum(axis=1)[group] * splits.count * splits.left_fraction * (1 - splits.left_fraction)
+    linear = (
+        weights[:, :SMOOTH_KINDS].sum(axis=1)[group] * splits.count * splits.left_fraction * (1 - splits.left_fraction)
+    )
     return np.asarray(linear + prior_moment_growth(splits.left_fraction, weights, group) * splits.count**2)
 
 
@@ -224,8 +227,8 @@ def prior_moment_growth(share: FloatArray, weights: FloatArray, group: NDArray[n
         group: Class of each split, (splits,).
     """
     binomial = share * (1 - share)
-    smooth = (weights[:, :SMOOTH] @ ROUGHNESS)[group] * (4 * binomial) ** 2
-    return np.asarray(smooth + weights[:, SMOOTH:].sum(axis=1)[group] * binomial)
+    smooth = (weights[:, :SMOOTH_KINDS] @ ROUGHNESS)[group] * (4 * binomial) ** 2
+    return np.asarray(smooth + weights[:, SMOOTH_KINDS:].sum(axis=1)[group] * binomial)
 
 
 def even_split_moments(splits: NoisySplits, excess: float = 1.0) -> tuple[FloatArray, FloatArray]:
@@ -333,7 +336,7 @@ def _one_sided_moments(splits: NoisySplits, variance: FloatArray, log_probabilit
         Two triples, first without and then with a leftover: log-likelihood, mean and second moment, (splits,) each.
     """
     log_weight = log_probability - log(2)
-    prior = (LEFTOVER * splits.count) ** 2
+    prior = (LEFTOVER_SHARE * splits.count) ** 2
     without_leftover = []
     with_leftover = []
     for side, fraction in ((-1.0, 1 - splits.left_fraction), (1.0, -splits.left_fraction)):
@@ -483,10 +486,10 @@ def normal_tail(points: FloatArray) -> NormalTail:
 # probability, and the two estimates are averaged with it. Cells are never negative, and they add up to the given total.
 
 
-PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
-"""Probabilities of the kinds of splits before counts are seen, in the order of `KINDS`; they sum to 1. Nearly even
-splits are more likely than rough ones."""
-END_PRIOR = np.array([0.1 / SMOOTH] * SMOOTH + [0.7, 0.2])
+SPLIT_PRIOR = np.array([3.0, 2.0, 1.5, 1.0, 1.0, 0.7, 0.5, 4.0, 0.5]) / 14.2
+"""Probabilities of the kinds of splits before counts are seen, in the order of `SPLIT_KINDS`; they sum to 1. Nearly
+even splits are more likely than rough ones."""
+END_PRIOR = np.array([0.1 / SMOOTH_KINDS] * SMOOTH_KINDS + [0.7, 0.2])
 """Prior weights for outermost cells, of which it is open whether they hold anything rather than how much."""
 
 
@@ -638,7 +641,7 @@ class LevelPosterior(NamedTuple):
         """
         likelihood = self.posterior.likelihood
         rough = rough[self.informative]
-        result = KindWeights(np.empty((2, KINDS)), np.empty_like(likelihood))
+        result = KindWeights(np.empty((2, SPLIT_KINDS)), np.empty_like(likelihood))
         for class_index in (0, 1):
             members = np.flatnonzero(rough == class_index)
             class_likelihood = likelihood.T[:, members].T  # keeps the splits of a kind contiguous
@@ -917,7 +920,7 @@ def _estimate_by_mixture(
     downward = DownwardPass.from_total(layout, total)
     evidence = 0.0
     log_odds = np.zeros(1 + len(distributions))
-    prior = np.stack([PRIOR, PRIOR])
+    prior = np.stack([SPLIT_PRIOR, SPLIT_PRIOR])
     for halving in layout.halvings:
         splits = _compute_noisy_splits(layout, upward, downward, halving, shrinks_to_slope=shrinks_to_slope)
         posterior = LevelPosterior.from_splits(splits)
@@ -929,9 +932,9 @@ def _estimate_by_mixture(
             weights = posterior.learn_weights(is_rough, prior)
             # the mean of these weights and of the same with one step less roughness
             smoother = weights.by_class.copy()
-            smoother[:, : SMOOTH - 1] = weights.by_class[:, 1:SMOOTH]
+            smoother[:, : SMOOTH_KINDS - 1] = weights.by_class[:, 1:SMOOTH_KINDS]
             smoother[:, 0] += weights.by_class[:, 0]
-            smoother[:, SMOOTH - 1] = 0
+            smoother[:, SMOOTH_KINDS - 1] = 0
             next_prior = (weights.by_class + smoother) / 2
         moments = posterior.split_moments(weights, is_rough)
         evidence += posterior.log_odds_of_evenness(is_rough, prior)

@@ -211,10 +211,10 @@ class Expression:
         Raises:
             ValueError: the language has no function of this name. The message lists the names.
         """
-        from .syntax import CALLS, CASTS
+        from .syntax import CALL_FUNCTIONS, CASTS
 
-        if function not in CALLS | CASTS.keys():
-            raise InvalidArgument("function", f"must be one of {', '.join(sorted(CALLS | CASTS.keys()))}")
+        if function not in CALL_FUNCTIONS | CASTS.keys():
+            raise InvalidArgument("function", f"must be one of {', '.join(sorted(CALL_FUNCTIONS | CASTS.keys()))}")
         return _call(function, self, *arguments)
 
     def coalesce(self, *others: Operand) -> Expression:

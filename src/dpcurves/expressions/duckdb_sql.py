@@ -78,11 +78,11 @@ class _DuckDBCompiler(LayeredCompiler):
             arguments: SQL of its arguments.
         """
         name = checked.function
-        if name in NUMERIC:
-            value = NUMERIC[name].format(*arguments)
+        if name in NUMERIC_SQL:
+            value = NUMERIC_SQL[name].format(*arguments)
             return f"CASE WHEN isfinite({value}) THEN {value} END"
-        if name in TEMPLATES:
-            return TEMPLATES[name].format(*arguments)
+        if name in SQL_TEMPLATES:
+            return SQL_TEMPLATES[name].format(*arguments)
         period = f"{int(checked.number)}"
         moment = arguments[0]
         return (  # count_periods: the whole quotient, rounded down, without overflow
@@ -90,13 +90,13 @@ class _DuckDBCompiler(LayeredCompiler):
         )
 
 
-NUMERIC: Mapping[str, str] = MappingProxyType({
+NUMERIC_SQL: Mapping[str, str] = MappingProxyType({
     **{name: f"({{0}} {symbol} {{1}})" for name, symbol in ARITHMETIC.items()},
     "neg": "(-{0})", "abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})", "round": "round({0})",
     "sqrt": "sqrt(CASE WHEN {0} >= 0 THEN {0} END)",
 })  # fmt: skip
 """Operations on doubles; a result that is not finite is NULL."""
-TEMPLATES: Mapping[str, str] = MappingProxyType({
+SQL_TEMPLATES: Mapping[str, str] = MappingProxyType({
     "and": "({0} AND {1})", "or": "({0} OR {1})", "not": "(NOT {0})",
     "whole_div": "floor({0} / {1})",
     "is_null": "({0} IS NULL)", "is_not_null": "({0} IS NOT NULL)",

@@ -254,7 +254,7 @@ class _Evaluation:
             return TEXT_FUNCTIONS[checked.function](arguments[0], *(part.value for part in checked.arguments[1:]))
         if checked.function in FUNCTIONS:
             return FUNCTIONS[checked.function](*arguments)
-        return ALIKE[checked.function](arguments, kind if checked.function != "case" else checked.type)
+        return SAME_TYPE_FUNCTIONS[checked.function](arguments, kind if checked.function != "case" else checked.type)
 
     def _fill(self, checked: Checked) -> Array:
         """Return an array that repeats a literal in each row.
@@ -648,7 +648,7 @@ def _null_of(values: Array) -> Any:
     return np.nan if values.dtype.kind == "f" else NO_MOMENT
 
 
-ALIKE: Mapping[str, Callable[[Sequence[Array], ValueType], Array]] = MappingProxyType({
+SAME_TYPE_FUNCTIONS: Mapping[str, Callable[[Sequence[Array], ValueType], Array]] = MappingProxyType({
     **{name: (lambda arguments, kind, name=name: _compare(name, *arguments)) for name in COMPARISONS},  # type: ignore[misc]
     "in": _in,
     "between": _between,

@@ -170,7 +170,7 @@ class LayeredCompiler(ABC):
             return f"CASE {branches} ELSE {arguments[-1]} END"
         if name == "substr":
             arguments = [arguments[0], *(f"{int(part.number)}" for part in checked.arguments[1:])]
-        if name in SHARED:  # of one argument the value is that argument, and Spark has no function of it
+        if name in COMMON_FUNCTIONS:  # of one argument the value is that argument, and Spark has no function of it
             return f"{name}({', '.join(arguments)})" if len(arguments) > 1 else arguments[0]
         return self.write_operation(checked, arguments)
 
@@ -191,5 +191,5 @@ class _Part(NamedTuple):
 
 SYMBOLS: Mapping[str, str] = MappingProxyType({**COMPARISONS, "whole_add": "+", "whole_sub": "-", "whole_mul": "*"})
 """Comparisons, and arithmetic of whole numbers below ``2**53``: see `lower_expression`."""
-SHARED = frozenset({"coalesce", "least", "greatest", "substr"})
+COMMON_FUNCTIONS = frozenset({"coalesce", "least", "greatest", "substr"})
 """Functions that all dialects write as their name with arguments in brackets."""

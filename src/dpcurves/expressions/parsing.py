@@ -9,7 +9,7 @@
     factor       number, text, DATE '...', column, function(...), CASE, (expression), - factor
 
 SQL words that the language lacks (aggregates, window functions, the current time, powers) get a message about what
-to write instead (`vocabulary.INSTEAD`).
+to write instead (`vocabulary.REPLACEMENT_ADVICE`).
 
 Formal guarantees: no part of a text is ignored. The language has no functions with state, time, randomness or access to
 other rows, so an expression is a function of one row; its size is bounded.
@@ -32,7 +32,7 @@ from typing import NamedTuple, NoReturn
 from ..arguments import InvalidArgument
 from .syntax import (
     ARITHMETIC,
-    CALLS,
+    CALL_FUNCTIONS,
     CLOCK_UNITS,
     LONGEST_EXPRESSION,
     MOST_NESTED_CALLS,
@@ -45,9 +45,9 @@ from .syntax import (
     make_number_literal,
     require_bounded,
 )
-from .vocabulary import ALIASES, CASTS_BY_TYPE, FUNCTIONS, INSTEAD, LIST, SIGNS
+from .vocabulary import ALIASES, CASTS_BY_TYPE, COMPARISON_SIGNS, LIST_RULE, LISTED_FUNCTIONS, REPLACEMENT_ADVICE
 
-WORDS = re.compile(
+TOKEN_PATTERN = re.compile(
     r"""\s*(?:
         (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
         |(?P<text>'(?:[^']|'')*')
@@ -122,7 +122,7 @@ def split_words(text: str) -> list[Word]:
     position = 0
     text = text.rstrip()
     while position < len(text):
-        match = WORDS.match(text, position)
+        match = TOKEN_PATTERN.match(text, position)
         if match is None or match.lastgroup is None:
             break
         words.append(Word(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
@@ -133,7 +133,7 @@ def split_words(text: str) -> list[Word]:
 _ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
 
 
-REMEDIES = MappingProxyType({
+FUNCTION_ADVICE = MappingProxyType({
     "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
 })  # fmt: skip
 
@@ -181,7 +181,7 @@ class _Parser:
     def _refuse_next(self) -> NoReturn:
         """Raise `InvalidArgument` about the next token, with advice if it begins a common mistake."""
         word = self._next
-        known = LIST if word.text == "," else INSTEAD.get(word.text.lower())
+        known = LIST_RULE if word.text == "," else REPLACEMENT_ADVICE.get(word.text.lower())
         usual = "a value, a column or a function is needed; write as in wage / hours, or age >= 65 AND sex = 'F'"
         self._refuse(word, known if known is not None and word.kind in {"word", "sign"} else usual)
 
@@ -206,7 +206,7 @@ class _Parser:
         """
         taken = self._take(*texts)
         if taken is None:
-            known = INSTEAD.get(self._next.text.lower()) if self._next.kind in {"word", "sign"} else None
+            known = REPLACEMENT_ADVICE.get(self._next.text.lower()) if self._next.kind in {"word", "sign"} else None
             self._refuse(self._next, known or f"{' or '.join(texts)} is needed here")
         return taken
 
@@ -253,11 +253,11 @@ class _Parser:
         """Parse a comparison, a test or a value alone, and return its node."""
         value = self._parse_sum()
         word = self._next
-        if sign := self._take(*SIGNS):
+        if sign := self._take(*COMPARISON_SIGNS):
             other = self._parse_sum()
             if Literal(None) in (value, other):
                 self._refuse(word, "nothing equals NULL; write column IS NULL")
-            return Call(SIGNS[sign], (value, other))
+            return Call(COMPARISON_SIGNS[sign], (value, other))
         if self._take("IS"):
             name = "is_not_null" if self._take("NOT") else "is_null"
             self._expect("NULL")
@@ -409,12 +409,12 @@ class _Parser:
         """
         name = word.text.lower()
         following = self.words[self.position + 1] if self.position + 1 < len(self.words) else END
-        if following.text == "(" and name in SPECIAL:
+        if following.text == "(" and name in CALL_PARSERS:
             self.position += 2
-            return self._deeper(lambda: SPECIAL[name](self))
-        if name in KEYWORDS and (name != "date" or following.kind == "text"):
+            return self._deeper(lambda: CALL_PARSERS[name](self))
+        if name in KEYWORD_PARSERS and (name != "date" or following.kind == "text"):
             self.position += 1
-            return self._deeper(lambda: KEYWORDS[name](self))
+            return self._deeper(lambda: KEYWORD_PARSERS[name](self))
         if following.text == "(" and word.text.upper() not in RESERVED:
             return self._parse_call(word)
         if word.text.upper() in RESERVED or (following is not END and following.text == "("):
@@ -432,9 +432,9 @@ class _Parser:
             InvalidArgument: no function has the name, or the number of arguments does not fit it.
         """
         name = ALIASES.get(word.text.lower(), word.text.lower())
-        if name not in CALLS:
-            known = INSTEAD.get(word.text.lower())
-            self._refuse(word, known or f"there is no function {name}; the functions are {FUNCTIONS}")
+        if name not in CALL_FUNCTIONS:
+            known = REPLACEMENT_ADVICE.get(word.text.lower())
+            self._refuse(word, known or f"there is no function {name}; the functions are {LISTED_FUNCTIONS}")
         self.position += 2
         arguments: list[Node] = []
         if not self._take(")"):
@@ -446,7 +446,7 @@ class _Parser:
         if not arguments or (name not in {"least", "greatest", "coalesce"} and len(arguments) > most_arguments):
             self._refuse(word, f"these arguments do not fit {name}; see the documentation of expressions")
         if word.text.lower() in {"log", "round"} and len(arguments) > 1:
-            self._refuse(word, REMEDIES[word.text.lower()])
+            self._refuse(word, FUNCTION_ADVICE[word.text.lower()])
         return Call(name, tuple(arguments))
 
     def _parse_case(self) -> Node:
@@ -527,13 +527,13 @@ class _Parser:
 
 
 DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
-SPECIAL: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
+CALL_PARSERS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
     "cast": _Parser._parse_cast_call, "try_cast": _Parser._parse_cast_call, "extract": _Parser._parse_extract,
     "date_diff": _Parser._parse_difference, "datediff": _Parser._parse_difference,
     "date_trunc": _Parser._parse_truncation,
 })  # fmt: skip
 """Parsers of calls with special arguments, by name."""
-KEYWORDS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
+KEYWORD_PARSERS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
     "case": _Parser._parse_case, "date": _Parser._parse_date,
     "null": lambda parser: Literal(None), "true": lambda parser: Literal(True), "false": lambda parser: Literal(False),
 })  # fmt: skip

@@ -80,7 +80,7 @@ PRECEDENCE = MappingProxyType({
     "add": 5, "sub": 5, "mul": 6, "div": 6, "neg": 7,
 })  # fmt: skip
 """Precedence of operators; a call of a function binds closest."""
-CALLS = frozenset({
+CALL_FUNCTIONS = frozenset({
     "abs", "round", "floor", "ceil", "sqrt", "ln", "log2", "log10", "exp", "least", "greatest", "coalesce", "nullif",
     "lower", "upper", "substr", "starts_with",
     *("year", "quarter", "month", "day", "isodow"),
@@ -89,7 +89,7 @@ CALLS = frozenset({
 CASTS = MappingProxyType({"to_number": "DOUBLE", "to_text": "VARCHAR", "to_date": "DATE"})
 """SQL types of casts, by the names of their nodes."""
 FUNCTION_NAMES = frozenset({
-    *CALLS, *CASTS, *PRECEDENCE, "case", *(f"trunc_{unit}" for unit in UNITS),
+    *CALL_FUNCTIONS, *CASTS, *PRECEDENCE, "case", *(f"trunc_{unit}" for unit in UNITS),
     *(f"diff_{unit}" for unit in (*UNITS, *CLOCK_UNITS)),
 })  # fmt: skip
 """All functions and operators of the language."""

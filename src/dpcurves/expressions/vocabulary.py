@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from .syntax import CALLS, CASTS, COMPARISONS
+from .syntax import CALL_FUNCTIONS, CASTS, COMPARISONS
 
-FUNCTIONS = f"{' '.join(sorted(CALLS))} date_diff date_trunc"
+LISTED_FUNCTIONS = f"{' '.join(sorted(CALL_FUNCTIONS))} date_diff date_trunc"
 """Functions that a message lists."""
 ALIASES = MappingProxyType({
     "log": "ln", "ceiling": "ceil", "substring": "substr", "ifnull": "coalesce", "prefix": "starts_with",
@@ -29,7 +29,7 @@ CASTS_BY_TYPE = MappingProxyType({
     **{name: cast for cast, name in CASTS.items()}, "TEXT": "to_text", "FLOAT8": "to_number",
 })  # fmt: skip
 """Conversions by the SQL type after AS or ``::``."""
-SIGNS = MappingProxyType({
+COMPARISON_SIGNS = MappingProxyType({
     **{sign: name for name, sign in COMPARISONS.items()}, "!=": "ne", "==": "eq",
 })  # fmt: skip
 """Comparisons by their signs."""
@@ -47,12 +47,12 @@ _POWER = "powers differ in their last bits between engines; write products, as i
 """Advice for powers."""
 _COMMENT = "comments are not allowed"
 """Advice for comments."""
-LIST = (
+LIST_RULE = (
     "an expression has one value; declare categories once, beside the name of a column, or compare with several values,"
     " as in region IN ('a', 'b')"
 )
 """Rule for a list of values where an expression has a single one."""
-INSTEAD = MappingProxyType({
+REPLACEMENT_ADVICE = MappingProxyType({
     "//": "is not an operator here; write floor(a / b)",
     "%": "is not an operator here; write a - b * floor(a / b)",
     "mod": "is not a function here; write a - b * floor(a / b)",

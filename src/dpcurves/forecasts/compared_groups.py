@@ -27,7 +27,7 @@ from ..inference.simulation import simulate_cell_noise
 from ..inference.two_samples import mann_whitney_statistic
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..session import plan_question
-from .reference_distributions import PLACES, interpolate_grid
+from .reference_distributions import VALUE_SAMPLERS, interpolate_grid
 from .rehearsals import LEVEL
 
 
@@ -128,7 +128,7 @@ def forecast_larger_value(
         tuning: Numbers of cells to try, and of simulated draws.
     """
     random = public_generator(None)
-    places = PLACES["a hill"](random, tuning.simulated_records)
+    places = VALUE_SAMPLERS["a hill"](random, tuning.simulated_records)
     released = adjacency.to_adjacency(EACH_RECORD, records if adjacency.has_public_units else None)
     half_widths = {}
     for number in sorted({*tuning.cells, question.grid.cells}):

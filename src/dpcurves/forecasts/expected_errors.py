@@ -44,13 +44,13 @@ from ..privacy import Neighbours, PrivacyLoss
 from . import rehearsals
 from .filtered_rows import RowShare, count_rows, filter_public_records, parse_row_share, stand_for_filter
 from .reference_distributions import (
-    CLASSES,
-    EFFECTS,
+    CLASS_SAMPLERS,
+    EFFECT_SAMPLERS,
     FORECASTS,
-    PAIRS,
-    PLACES,
-    POINTS,
-    RESIDUALS,
+    PAIR_SAMPLERS,
+    POINT_SAMPLERS,
+    RESIDUAL_SAMPLERS,
+    VALUE_SAMPLERS,
     Bits,
     Hidden,
     distribution_from_curve,
@@ -63,7 +63,7 @@ from .rehearsals import Columns, Half, Traced, rehearse_answers
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-VALUE = "value"
+VALUE_PLACEHOLDER = "value"
 """Placeholder of an axis label, replaced by the name of the question's column."""
 QUANTILE_LABEL = "a quantile, on average"
 """Label of a quantile's interval, which is in units of the column, although the error is a share of the records."""
@@ -383,7 +383,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     """
     statistic = getattr(question_type, "STATISTIC", "count")
     return ForecastKind(
-        distributions=PLACES,
+        distributions=VALUE_SAMPLERS,
         fill_columns=_fill_bounded_column,
         measure_error=rehearsals.number_error,
         error_label=f"{statistic}, mean error",
@@ -396,11 +396,11 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
 
 
 GROUP_LABEL = "a group, on average"
-AREA = "area under the curve, mean error"
-KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
+AREA_ERROR_LABEL = "area under the curve, mean error"
+FORECAST_KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.CdfQuestion: ForecastKind(
-            distributions=PLACES,
+            distributions=VALUE_SAMPLERS,
             fill_columns=_fill_grid_column,
             measure_error=rehearsals.cdf_error,
             error_label="share of the records below an edge, root mean square",
@@ -408,10 +408,10 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             interval_label="the band, at its widest",
             uninformative_width=quarter_of_shares,
             trace_curve=rehearsals.trace_band,
-            axis_labels=(VALUE, "share of records below"),
+            axis_labels=(VALUE_PLACEHOLDER, "share of records below"),
         ),
         curves.QuantilesQuestion: ForecastKind(
-            distributions=PLACES,
+            distributions=VALUE_SAMPLERS,
             fill_columns=_fill_grid_column,
             measure_error=rehearsals.quantiles_error,
             error_label="share below a quantile, mean error",
@@ -420,7 +420,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             uninformative_width=lambda question, size: _quarter_of_values(question.grid),
         ),
         curves.HistogramQuestion: ForecastKind(
-            distributions=PLACES,
+            distributions=VALUE_SAMPLERS,
             fill_columns=_fill_grid_column,
             measure_error=rehearsals.histogram_error,
             error_label="records in a cell, root mean square",
@@ -429,11 +429,11 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             uninformative_width=_quarter_of_records,
             width_rehearsals=2,  # with so many cells, errors and widths vary by less than 2 % between answers
             trace_curve=rehearsals.trace_histogram,
-            axis_labels=(VALUE, "records in a cell"),
+            axis_labels=(VALUE_PLACEHOLDER, "records in a cell"),
             is_joined=False,
         ),
         curves.BoundsQuestion: ForecastKind(
-            distributions=RESIDUALS,
+            distributions=RESIDUAL_SAMPLERS,
             fill_columns=_fill_unit_column,
             measure_error=rehearsals.bounds_error,
             error_label=SHORTFALL_LABEL,
@@ -444,7 +444,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             width_rehearsals=WIDTH_REHEARSALS,
         ),
         curves.PlaneBoundsQuestion: ForecastKind(
-            distributions=RESIDUALS,
+            distributions=RESIDUAL_SAMPLERS,
             fill_columns=_fill_unit_columns,
             measure_error=rehearsals.plane_bounds_error,
             error_label=SHORTFALL_LABEL,
@@ -457,10 +457,10 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             width_rehearsals=WIDTH_REHEARSALS,
         ),
         curves.RocQuestion: ForecastKind(
-            distributions=CLASSES,
+            distributions=CLASS_SAMPLERS,
             fill_columns=fill_class_columns,
             measure_error=rehearsals.roc_error,
-            error_label=AREA,
+            error_label=AREA_ERROR_LABEL,
             half_width=lambda curve, population: rehearsals.mean_half_width(
                 curve.auc_interval(rehearsals.LEVEL, population=population)
             ),
@@ -471,24 +471,24 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             axis_labels=("false positive rate", "true positive rate"),
         ),
         curves.ScoresQuestion: ForecastKind(
-            distributions=CLASSES,
+            distributions=CLASS_SAMPLERS,
             fill_columns=fill_class_columns,
             measure_error=rehearsals.scores_error,
-            error_label=AREA,
+            error_label=AREA_ERROR_LABEL,
             half_width=rehearsals.area_half_width,
             interval_label="the area",
             uninformative_width=quarter_of_shares,
             rehearsals=SLOW_REHEARSALS,
         ),
         curves.SmoothAucQuestion: ForecastKind(
-            distributions=CLASSES,
+            distributions=CLASS_SAMPLERS,
             fill_columns=fill_class_columns,
             measure_error=rehearsals.roc_error,
-            error_label=AREA,
+            error_label=AREA_ERROR_LABEL,
             rehearsals=AREA_REHEARSALS,
         ),
         curves.CalibrationQuestion: ForecastKind(
-            distributions=CLASSES,
+            distributions=CLASS_SAMPLERS,
             fill_columns=_fill_probability_columns,
             measure_error=rehearsals.calibration_error,
             error_label="share of positives of a group, mean error",
@@ -500,7 +500,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             is_joined=False,
         ),
         curves.HosmerLemeshowQuestion: ForecastKind(
-            distributions=CLASSES,
+            distributions=CLASS_SAMPLERS,
             fill_columns=_fill_probability_columns,
             measure_error=rehearsals.positives_error,
             error_label="positives of a group, mean error",
@@ -509,7 +509,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             uninformative_width=_quarter_of_records,
         ),
         curves.BinnedResidualsQuestion: ForecastKind(
-            distributions=CLASSES,
+            distributions=CLASS_SAMPLERS,
             fill_columns=_fill_probability_columns,
             measure_error=rehearsals.binned_residuals_error,
             error_label="mean residual of a bin, mean error",
@@ -520,7 +520,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             uninformative_width=quarter_of_shares,
         ),
         curves.ContingencyQuestion: ForecastKind(
-            distributions=PAIRS,
+            distributions=PAIR_SAMPLERS,
             fill_columns=_fill_category_columns,
             measure_error=rehearsals.table_error,
             error_label="records of a pair, root mean square",
@@ -531,7 +531,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             width_rehearsals=WIDTH_REHEARSALS,
         ),
         curves.BarChartQuestion: ForecastKind(
-            distributions=PLACES,
+            distributions=VALUE_SAMPLERS,
             fill_columns=_fill_bar_column,
             measure_error=rehearsals.bars_error,
             error_label="records of a category, root mean square",
@@ -543,7 +543,7 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             is_joined=False,
         ),
         curves.VerifyQuestion: ForecastKind(
-            distributions=EFFECTS,
+            distributions=EFFECT_SAMPLERS,
             fill_columns=_fill_regression_columns,
             measure_error=rehearsals.verification_error,
             error_label="share of subsets that confirm, mean error",
@@ -555,13 +555,13 @@ KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
             compute_truth=rehearsals.count_confirming_subsets,
         ),
         curves.Histogram2DQuestion: ForecastKind(
-            distributions=POINTS,
+            distributions=POINT_SAMPLERS,
             fill_columns=_fill_point_columns,
             measure_error=rehearsals.plane_error,
             error_label=CORNER_ERROR_LABEL,
         ),
         curves.ResidualPlotQuestion: ForecastKind(
-            distributions=RESIDUALS,
+            distributions=RESIDUAL_SAMPLERS,
             fill_columns=_fill_residual_columns,
             measure_error=rehearsals.residual_plot_error,
             error_label=CORNER_ERROR_LABEL,
@@ -587,10 +587,10 @@ def find_forecast_kind(question: Any) -> ForecastKind:
     Raises:
         ValueError: questions of this type cannot be forecast.
     """
-    kind = KINDS.get(type(question)) or find_entry(type(question), FORECASTS)
+    kind = FORECAST_KINDS.get(type(question)) or find_entry(type(question), FORECASTS)
     if kind is None:
         question_types = [
-            *KINDS,
+            *FORECAST_KINDS,
             *(question_type for module in import_forecast_modules() for question_type in getattr(module, FORECASTS)),
         ]
         names = ", ".join(question_type.__name__ for question_type in question_types)
@@ -620,7 +620,7 @@ def require_picture(question: Any) -> None:
 
 def _no_picture_error() -> InvalidArgument:
     """Return the error that a forecast has no plot, with the types of questions that have one."""
-    tables = [KINDS, *(getattr(module, FORECASTS) for module in import_forecast_modules())]
+    tables = [FORECAST_KINDS, *(getattr(module, FORECASTS) for module in import_forecast_modules())]
     names = [
         question_type.__name__
         for kinds in tables
@@ -644,8 +644,8 @@ UNINFORMATIVE = (
 PARTLY_UNINFORMATIVE = "for {} the interval would be as wide as half of all that is possible, or wider"
 MOST_SIMULATED_RECORDS = 1_000_000
 """Records. Largest number of simulated records: with more, relative errors hardly change."""
-GIVEN = "the given records"
-LIKE = "columns of public records, a released curve, or a function of a generator and a number of records"
+GIVEN_RECORDS = "the given records"
+LIKE_RULE = "columns of public records, a released curve, or a function of a generator and a number of records"
 
 
 class ExpectedError(NamedTuple):
@@ -957,7 +957,7 @@ def forecast(
         kind.uninformative_width(question, rows.passing),
     )
     x_label, y_label = kind.axis_labels
-    labels = (str(getattr(question, "column", x_label)) if x_label == VALUE else x_label), y_label
+    labels = (str(getattr(question, "column", x_label)) if x_label == VALUE_PLACEHOLDER else x_label), y_label
     total = rows.total if rows.is_filtered else None
     return Forecast(*facts, curves=tuple(traced), axis_labels=labels, is_joined=kind.is_joined, total=total)
 
@@ -1056,7 +1056,7 @@ def _choose_distributions(
             raise InvalidArgument(
                 "records, like", "leave out records: like gives public records, and all of them are used"
             )
-        return _require_size(like), {GIVEN: lambda draw, size: like}
+        return _require_size(like), {GIVEN_RECORDS: lambda draw, size: like}
     if like is None:
         if records is None:
             raise InvalidArgument(
@@ -1073,7 +1073,7 @@ def _choose_distributions(
                 "records, like", "give records=N, the number of records to draw from the distribution"
             )
         return min(_require_positive(records), MOST_SIMULATED_RECORDS), {"the given distribution": like}
-    distribution, number = distribution_from_curve(question, like, LIKE)
+    distribution, number = distribution_from_curve(question, like, LIKE_RULE)
     size = min(_require_positive(max(round(number), 1) if records is None else records), MOST_SIMULATED_RECORDS)
     return size, {f"the released {type(like).__name__}": distribution}
 

@@ -29,14 +29,14 @@ from ..expressions import ValueType, evaluate_expression, parse_expression
 from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..session import plan_question
 
-PASSES = "passes the filter"
+FILTER_COLUMN = "passes the filter"
 """Name of the column of simulated tables that is 1 for rows that pass the filter, and 0 for others."""
 NEEDS_SHARE = (
     "the question has a filter: give the share of the rows that you think pass it, as in 0.1; nothing is read from the "
     "table"
 )
 """Rule in the error for a filter without a stated share."""
-EVALUATED = "leave share_of_rows out: the filter is evaluated on the public records of like"
+EVALUATED_FILTER_RULE = "leave share_of_rows out: the filter is evaluated on the public records of like"
 """Rule in the error for a share that is stated although the filter is evaluated."""
 
 
@@ -59,7 +59,7 @@ class RowShare(NamedTuple):
         return f"{self.passing:,}{of_all} records"
 
     def add_failing_rows(self, table: Mapping[str, Any], neighbours: Neighbours) -> dict[str, Any]:
-        """Return a simulated table with the column `PASSES` added, and with failing rows if their number is public.
+        """Return a simulated table with `FILTER_COLUMN` added, and with failing rows if their number is public.
 
         Args:
             table: Simulated rows that pass: arrays of equal length by column name.
@@ -68,7 +68,7 @@ class RowShare(NamedTuple):
         """
         total = self.total if neighbours.has_public_units else self.passing
         padded = {name: np.resize(np.asarray(column), total) for name, column in table.items()}
-        return padded | {PASSES: (np.arange(total) < self.passing).astype(float)}
+        return padded | {FILTER_COLUMN: (np.arange(total) < self.passing).astype(float)}
 
 
 def parse_row_share(question: Any, like: Any, share: float | None) -> float | None:
@@ -85,7 +85,7 @@ def parse_row_share(question: Any, like: Any, share: float | None) -> float | No
     where = getattr(question, "where", None)
     if isinstance(like, Mapping):
         if share is not None:
-            raise InvalidArgument("share_of_rows", EVALUATED)
+            raise InvalidArgument("share_of_rows", EVALUATED_FILTER_RULE)
         return None
     if share is None:
         if where:
@@ -113,13 +113,13 @@ def count_rows(size: int, share: float | None, *, size_passes: bool, most: int) 
 
 
 def stand_for_filter(question: Any, row_share: RowShare) -> Any:
-    """Return the question with its filter replaced by a condition on the column `PASSES`; unchanged without a filter.
+    """Return the question with its filter replaced by a condition on `FILTER_COLUMN`; unchanged without a filter.
 
     Args:
         question: The question.
         row_share: Numbers of rows of the forecast; `is_filtered` is True if the question has a filter.
     """
-    return replace(question, where=f'"{PASSES}" = 1') if row_share.is_filtered else question
+    return replace(question, where=f'"{FILTER_COLUMN}" = 1') if row_share.is_filtered else question
 
 
 def filter_public_records(

@@ -31,7 +31,7 @@ from ..data import HUNDREDTHS, Grid, Outside, Weights
 from . import rehearsals
 from .compared_groups import describe_column_plan
 from .expected_errors import (
-    AREA,
+    AREA_ERROR_LABEL,
     AREA_REHEARSALS,
     NUMBER_REHEARSALS,
     SLOW_REHEARSALS,
@@ -41,7 +41,7 @@ from .expected_errors import (
     fill_class_columns,
     quarter_of_shares,
 )
-from .reference_distributions import CLASSES, PLACES, interpolate_grid
+from .reference_distributions import CLASS_SAMPLERS, VALUE_SAMPLERS, interpolate_grid
 
 
 class WeightedQuestion(Protocol):
@@ -166,7 +166,7 @@ def largest_half_width(result: curves.CDF | curves.Quantiles, population: bool) 
 
 
 WEIGHTED = ForecastKind(
-    distributions=PLACES,
+    distributions=VALUE_SAMPLERS,
     fill_columns=_fill_weighted_columns,
     measure_error=_weighted_error,
     error_label="share of the weight below an edge or a quantile",
@@ -261,7 +261,7 @@ def _uninformative_width(question: curves.WeightedSummaryQuestion, size: int) ->
 
 
 WEIGHTED_NUMBER = ForecastKind(
-    distributions=PLACES,
+    distributions=VALUE_SAMPLERS,
     fill_columns=_fill_summed_columns,
     measure_error=_weighted_number_error,
     error_label="the weighted number, mean error",
@@ -317,7 +317,7 @@ def _rank_error(
 
 
 UNBOUNDED = ForecastKind(
-    distributions=PLACES,
+    distributions=VALUE_SAMPLERS,
     fill_columns=_fill_unbounded_column,
     measure_error=_rank_error,
     error_label="share below a quantile, mean error",
@@ -384,7 +384,7 @@ UNBOUNDED_WEIGHTED_NUMBER = WEIGHTED_NUMBER._replace(
 
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
-    distributions=PLACES,
+    distributions=VALUE_SAMPLERS,
     fill_columns=_fill_unbounded_column,
     measure_error=lambda question, histogram, records: rehearsals.histogram_error(
         question.with_grid(histogram.grid), histogram, records
@@ -406,7 +406,7 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
     """
     statistic = question_type.BOUNDED_QUESTION.STATISTIC
     return ForecastKind(
-        distributions=PLACES,
+        distributions=VALUE_SAMPLERS,
         fill_columns=_fill_unbounded_column,
         measure_error=rehearsals.number_error,
         error_label=f"{statistic}, mean error",
@@ -419,10 +419,10 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
 
 
 UNBOUNDED_SCORES = ForecastKind(
-    distributions=CLASSES,
+    distributions=CLASS_SAMPLERS,
     fill_columns=lambda question, sample: fill_class_columns(question.with_grid(HUNDREDTHS), sample),
     measure_error=rehearsals.scores_error,
-    error_label=AREA,
+    error_label=AREA_ERROR_LABEL,
     half_width=rehearsals.area_half_width,
     interval_label="the area",
     uninformative_width=quarter_of_shares,

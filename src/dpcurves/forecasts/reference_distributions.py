@@ -69,7 +69,7 @@ def _sample_zero_inflated(draw: Generator, size: int) -> FloatArray:
     return np.where(draw.random(size) < 1 / 3, 0.0, heaped)
 
 
-PLACES: Mapping[str, Places] = MappingProxyType(
+VALUE_SAMPLERS: Mapping[str, Places] = MappingProxyType(
     {
         "a hill": lambda draw, size: np.clip(draw.normal(0.5, 0.125, size), 0, 1),
         "a long tail": _sample_long_tail,
@@ -121,7 +121,7 @@ def _sample_mostly_one_pair(draw: Generator, size: int) -> tuple[FloatArray, Flo
     return np.where(rare, first, 0.0), np.where(rare, second, 0.0)
 
 
-PAIRS = MappingProxyType(
+PAIR_SAMPLERS = MappingProxyType(
     {
         "independent columns": _pair_sampler(0.0), "columns that go together": _pair_sampler(0.7),
         "nine of ten in one pair": _sample_mostly_one_pair,
@@ -158,7 +158,7 @@ def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndS
     return sample_classes
 
 
-CLASSES = MappingProxyType(
+CLASS_SAMPLERS = MappingProxyType(
     {
         "as many of each class": _class_sampler(0.5, 1),
         "one positive in fifty": _class_sampler(0.02, 1.5),
@@ -199,7 +199,7 @@ def _sample_along_line(draw: Generator, size: int) -> tuple[FloatArray, FloatArr
     return across, np.clip(across + draw.normal(0, 0.05, size), 0, 1)
 
 
-POINTS: Mapping[str, Points] = MappingProxyType(
+POINT_SAMPLERS: Mapping[str, Points] = MappingProxyType(
     {
         "even": lambda draw, size: (draw.random(size), draw.random(size)),
         "six blobs": _sample_blobs,
@@ -228,7 +228,7 @@ def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> 
     return sample_residuals
 
 
-RESIDUALS = MappingProxyType(
+RESIDUAL_SAMPLERS = MappingProxyType(
     {
         "normal": _residual_sampler(lambda draw, values: draw.normal(0, 2, len(values))),
         "a fan": _residual_sampler(lambda draw, values: np.abs(values) * draw.normal(0, 0.7, len(values))),
@@ -251,7 +251,7 @@ def _effect_sampler(strength: float) -> Callable[[Generator, int], Hidden]:
     return lambda draw, size: (draw, size, strength)
 
 
-EFFECTS = MappingProxyType(
+EFFECT_SAMPLERS = MappingProxyType(
     {
         "no effect": _effect_sampler(0.0),
         "a weak effect": _effect_sampler(0.2),
@@ -286,7 +286,7 @@ LIKE = "LIKE"
 """Name of the table of functions that return distributions from results, by result types."""
 PLAN_NOTES = "PLAN_NOTES"
 """Name of the table of functions that add lines to the plan of a question, by question types."""
-MORE = "more_questions"
+MORE_QUESTIONS_MODULE = "more_questions"
 """Module of this package with further question types."""
 
 
@@ -294,7 +294,7 @@ def import_forecast_modules() -> Iterator[ModuleType]:
     """Import and yield the modules that forecast further questions: `more_questions`, and modules of installed
     packages.
     """
-    yield import_module(f".{MORE}", __package__)
+    yield import_module(f".{MORE_QUESTIONS_MODULE}", __package__)
     yield from (import_module(f"{package.__name__}.forecasts") for package in find_packages())
 
 
@@ -311,7 +311,7 @@ def find_entry(kind: type[Any], table: str) -> Any:
     owners = {package.__name__: package for package in find_packages()}
     for base in kind.__mro__:
         package = base.__module__.partition(".")[0]
-        module_name = f"{package}.forecasts" if package in owners else f"{__package__}.{MORE}"
+        module_name = f"{package}.forecasts" if package in owners else f"{__package__}.{MORE_QUESTIONS_MODULE}"
         entry = getattr(import_module(module_name), table, {}).get(base)
         if entry is not None:
             return entry
@@ -320,7 +320,7 @@ def find_entry(kind: type[Any], table: str) -> Any:
 
 Table = dict[str, Any]
 RecordDistribution = Callable[[Generator, int], Table]
-DRAWN_FROM = (
+SAMPLED_RESULTS = (
     curves.CDF,
     curves.Histogram,
     curves.Scores,
@@ -351,7 +351,7 @@ def distribution_from_curve(question: Any, curve: object, needed: str) -> tuple[
     make_distribution: Callable[[Any, Any], tuple[RecordDistribution, float] | None] | None = find_entry(
         type(curve), LIKE
     )
-    if not isinstance(curve, DRAWN_FROM) and make_distribution is None:
+    if not isinstance(curve, SAMPLED_RESULTS) and make_distribution is None:
         raise WrongArgumentType("like", f"{needed} is needed, got {describe_value(curve)}")
     match curve:
         case curves.CDF() if hasattr(question, "column"):

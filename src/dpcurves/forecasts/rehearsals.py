@@ -47,7 +47,7 @@ from .many_cells import find_intervals, has_many_independent_cells
 
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
-KEY = bytes(32)
+PUBLIC_HASH_KEY = bytes(32)
 """Key of the keyed hashes of records, 32 zero bytes: public records need no secret key."""
 
 
@@ -72,7 +72,9 @@ def rehearse_answers(
         UnsupportedQuery: one curator cannot answer the question.
     """
     with catch_warnings(action="ignore", category=CurveWarning):
-        opened = open_records(table, unit=EACH_RECORD, key=KEY, keeps_failing_rows=neighbours.has_public_units)
+        opened = open_records(
+            table, unit=EACH_RECORD, key=PUBLIC_HASH_KEY, keeps_failing_rows=neighbours.has_public_units
+        )
         try:
             records = _cache_counts(opened)
             adjacency = neighbours.to_adjacency(EACH_RECORD, opened.units() if neighbours.has_public_units else None)
@@ -97,7 +99,7 @@ def count_confirming_subsets(question: curves.VerifyQuestion, table: Mapping[str
         table: Public records: arrays of equal length by column name.
     """
     (plan,) = plan_question(question, PrivacyLoss.pure(1), Neighbours.ADD_REMOVE.to_adjacency(EACH_RECORD, None))
-    records = open_records(table, unit=EACH_RECORD, key=KEY)
+    records = open_records(table, unit=EACH_RECORD, key=PUBLIC_HASH_KEY)
     try:
         return records.count_confirming_subsets(cast("SubsetQuery", plan.query))
     finally:

@@ -232,7 +232,7 @@ class AdaptiveGridTuning:
     """Target signal-to-noise ratio of a part: expected records divided by the scale of its noise."""
 
 
-ADAPTIVE = AdaptiveGridTuning()
+ADAPTIVE_GRID_TUNING = AdaptiveGridTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,12 +268,12 @@ class AdaptiveGridEstimator:
         """
         extent = tables.Extent.from_axes(axes)
         records, remaining, releases = yield from tables.estimate_record_count(
-            axes, extent, setting, budget_fraction, ADAPTIVE.counting_fraction
+            axes, extent, setting, budget_fraction, ADAPTIVE_GRID_TUNING.counting_fraction
         )
         epsilon = tables.epsilon_per_record(setting, remaining)
         coarse = tables.equal_blocks(extent.shape, choose_coarse_parts(records, epsilon, extent.shape))
         first = yield from tables.count_regions(
-            axes, extent, [coarse], CountUse.CELLS, remaining * ADAPTIVE.coarse_fraction
+            axes, extent, [coarse], CountUse.CELLS, remaining * ADAPTIVE_GRID_TUNING.coarse_fraction
         )
         block_counts = np.bincount(coarse, weights=first.cells.ravel()).astype(np.float64)
         parts = choose_parts(block_counts, epsilon, len(extent.shape))
@@ -282,7 +282,7 @@ class AdaptiveGridEstimator:
         pairs = coarse * (int(fine.max()) + 1) + fine
         second = yield Step(
             tables.build_region_query(axes, extent, [pairs], CountUse.CELLS, round_number=1),
-            remaining * (1 - ADAPTIVE.coarse_fraction),
+            remaining * (1 - ADAPTIVE_GRID_TUNING.coarse_fraction),
         )
         return tables.estimate_regions(
             query, extent, tables.join_tilings(first.releases[0], second), (*releases, *first.releases, second)
@@ -323,9 +323,11 @@ def choose_parts(counts: FloatArray, epsilon: float, axes: int) -> IntArray:
     >>> choose_parts(np.array([0.0, 10.0, 40.0, 400.0]), 1, axes=2).tolist()
     [1, 2, 4, 11]
     """
-    threshold = math.log(len(counts)) / (epsilon * float(ADAPTIVE.coarse_fraction))
+    threshold = math.log(len(counts)) / (epsilon * float(ADAPTIVE_GRID_TUNING.coarse_fraction))
     clear_counts = np.where(counts > threshold, counts, 0.0)
-    parts = clear_counts * epsilon * float(1 - ADAPTIVE.coarse_fraction) / ADAPTIVE.scales_per_part
+    parts = (
+        clear_counts * epsilon * float(1 - ADAPTIVE_GRID_TUNING.coarse_fraction) / ADAPTIVE_GRID_TUNING.scales_per_part
+    )
     return np.maximum(1, np.ceil(parts ** (1 / axes) - 1e-9)).astype(np.int64)
 
 
@@ -369,7 +371,7 @@ class RefinedGridTuning:
     """Cells: smaller tables are counted in one round, because a pilot query costs more than it saves."""
 
 
-REFINED = RefinedGridTuning()
+REFINED_GRID_TUNING = RefinedGridTuning()
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,22 +407,25 @@ class RefinedGridEstimator:
             budget_fraction: Fraction of the loss for all counts together.
         """
         plane = _BoxTreeTable.from_axes(axes)
-        if plane.extent.cells < REFINED.min_cells or setting.loss.rho == 0:
+        if plane.extent.cells < REFINED_GRID_TUNING.min_cells or setting.loss.rho == 0:
             return plane.estimate_table(
                 [(yield Step(plane.build_query(plane.tree.tilings[-1][:-1], 0), budget_fraction))]
             )
         full_noise = setting.count_noise(budget_fraction)
-        releases = [(yield Step(plane.build_query(plane.first_blocks, 0), budget_fraction * REFINED.first_fraction))]
-        remaining = 1 - REFINED.first_fraction
+        releases = [
+            (yield Step(plane.build_query(plane.first_blocks, 0), budget_fraction * REFINED_GRID_TUNING.first_fraction))
+        ]
+        remaining = 1 - REFINED_GRID_TUNING.first_fraction
         splits = plane.estimate_jointly(releases).tree_estimate
         second_blocks, last_blocks = (
-            plane.choose_blocks(splits, full_noise, fraction) for fraction in (REFINED.second_fraction, remaining)
+            plane.choose_blocks(splits, full_noise, fraction)
+            for fraction in (REFINED_GRID_TUNING.second_fraction, remaining)
         )
-        if len(second_blocks) <= REFINED.second_round_ratio * len(last_blocks):
+        if len(second_blocks) <= REFINED_GRID_TUNING.second_round_ratio * len(last_blocks):
             releases.append(
-                (yield Step(plane.build_query(second_blocks, 1), budget_fraction * REFINED.second_fraction))
+                (yield Step(plane.build_query(second_blocks, 1), budget_fraction * REFINED_GRID_TUNING.second_fraction))
             )
-            remaining -= REFINED.second_fraction
+            remaining -= REFINED_GRID_TUNING.second_fraction
             last_blocks = plane.choose_blocks(plane.estimate_jointly(releases).tree_estimate, full_noise, remaining)
         releases.append((yield Step(plane.build_query(last_blocks, 2), budget_fraction * remaining)))
         return plane.estimate_table(releases)
@@ -459,7 +464,7 @@ class _BoxTreeTable:
 
         The tree's order of cells differs from the table's.
         """
-        return self.tree.tilings[self.tree.depth // REFINED.first_level_divisor][:-1]
+        return self.tree.tilings[self.tree.depth // REFINED_GRID_TUNING.first_level_divisor][:-1]
 
     def build_query(self, starts: IntArray, round_number: int) -> RegionQuery:
         """Return the query that counts the boxes which begin at these positions and end at the next one.
@@ -491,7 +496,9 @@ class _BoxTreeTable:
         """
         noise = Noise(full_noise.family, full_noise.parameter / budget_fraction).variance / 2
         risk = subtree_maxima(splits.layout, splits.variance)
-        starts = first_cells_of_nodes(splits.layout, find_leaves(splits.layout, risk > REFINED.tolerance * noise))
+        starts = first_cells_of_nodes(
+            splits.layout, find_leaves(splits.layout, risk > REFINED_GRID_TUNING.tolerance * noise)
+        )
         return starts if starts[-1] > 0 and starts[1] < self.extent.cells else self.first_blocks
 
     def estimate_table(self, releases: list[Release]) -> tables.EstimatedTable:

@@ -130,7 +130,7 @@ def flush(path: Path, mode: int) -> None:
         os.close(descriptor)
 
 
-VARIABLE = "DPCURVES_LEDGER_KEY"
+KEY_VARIABLE = "DPCURVES_LEDGER_KEY"
 """Environment variable of the ledger's key in hexadecimal."""
 
 
@@ -283,8 +283,8 @@ def find_key(key: bytes | None, load_key: Callable[[], Key]) -> Key:
     """
     if key is not None:
         return Key(key)
-    text = os.environ.get(VARIABLE)
-    return Key.from_hex(text, VARIABLE) if text else load_key()
+    text = os.environ.get(KEY_VARIABLE)
+    return Key.from_hex(text, KEY_VARIABLE) if text else load_key()
 
 
 def read_key(path: Path) -> Key:
@@ -302,10 +302,10 @@ def read_key(path: Path) -> Key:
         raise InvalidArgument(
             "key", f"{str(path)!r} cannot be read ({error.strerror}); give the file that holds the ledger's key"
         ) from None
-    return Key.from_hex(text.strip().removesuffix(UNUSED), repr(str(path)))
+    return Key.from_hex(text.strip().removesuffix(UNUSED_KEY_LINE), repr(str(path)))
 
 
-UNUSED = "no ledger was opened under this key yet"
+UNUSED_KEY_LINE = "no ledger was opened under this key yet"
 """Last line of the key file of a new ledger until the ledger has its name on disk and is opened."""
 
 
@@ -316,13 +316,13 @@ def is_key_unused(path: Path) -> bool:
         path: Path of the key file; False if it cannot be read.
     """
     try:
-        return path.read_bytes().strip().endswith(UNUSED.encode())
+        return path.read_bytes().strip().endswith(UNUSED_KEY_LINE.encode())
     except OSError:
         return False
 
 
 def mark_key_used(path: Path) -> None:
-    """Remove the line `UNUSED` from a key file, durably, when a ledger is opened under the key.
+    """Remove the line `UNUSED_KEY_LINE` from a key file, durably, when a ledger is opened under the key.
 
     Args:
         path: Path of the key file.
@@ -331,7 +331,7 @@ def mark_key_used(path: Path) -> None:
         ValueError: the folder accepts no file.
     """
     try:
-        digits = path.read_text().strip().removesuffix(UNUSED).strip()
+        digits = path.read_text().strip().removesuffix(UNUSED_KEY_LINE).strip()
         with hold_draft(path, 0o600) as draft:
             draft.write_text(digits + "\n")
             flush(draft, os.O_RDWR)
@@ -413,7 +413,7 @@ def _integer_columns(*names: str) -> list[sql.Column[int]]:
     return [sql.Column(name, sql.BigInteger, nullable=False) for name in names]
 
 
-BOOK = sql.Table(
+LEDGER_TABLE = sql.Table(
     "dpcurves_book",
     METADATA,
     sql.Column("id", sql.Integer, sql.CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
@@ -531,7 +531,7 @@ STATES = sql.Table(
 )
 
 ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS, VIEWS)
-SEALED_APART = frozenset({"spent", "seal", "previous", "mac"})
+UNSEALED_COLUMNS = frozenset({"spent", "seal", "previous", "mac"})
 """Columns outside an entry's seal: they change, or they are the seal."""
 
 
@@ -809,10 +809,10 @@ def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
 
 # The hash chain: its head, and entries authenticated together with their predecessor.
 
-_READ_BOOK = sql.select(BOOK)
+_READ_BOOK = sql.select(LEDGER_TABLE)
 _LOCK_BOOK = _READ_BOOK.with_for_update()
-_READ_VERSION = sql.select(BOOK.c.version)
-_WRITE_BOOK = sql.update(BOOK).where(BOOK.c.id == 1)
+_READ_VERSION = sql.select(LEDGER_TABLE.c.version)
+_WRITE_BOOK = sql.update(LEDGER_TABLE).where(LEDGER_TABLE.c.id == 1)
 """Statements of every transaction, made once: making one takes as long as running it."""
 
 
@@ -882,7 +882,7 @@ class Book:
         for statement in _creation_statements(connection.dialect):
             connection.exec_driver_sql(statement)
         fields = self.fields()
-        connection.execute(sql.insert(BOOK), {"id": 1, **fields, "seal": key.seal("book", *fields.values())})
+        connection.execute(sql.insert(LEDGER_TABLE), {"id": 1, **fields, "seal": key.seal("book", *fields.values())})
 
 
 def read_book(connection: sql.Connection, key: Key, *, lock: bool = False) -> Book:
@@ -990,7 +990,7 @@ def _content_columns(table: sql.Table) -> tuple[str, ...]:
     Returns:
         Names in the order of the table.
     """
-    return tuple(column.name for column in table.columns if column.name not in SEALED_APART)
+    return tuple(column.name for column in table.columns if column.name not in UNSEALED_COLUMNS)
 
 
 class Chain:

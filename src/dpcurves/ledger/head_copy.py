@@ -29,11 +29,11 @@ from ..arguments import InvalidArgument
 from ..drafts import hold_draft
 from .chain import ENTRIES, Book, Chain, flush, flush_names
 
-VARIABLE = "DPCURVES_HEADS"
+HEADS_VARIABLE = "DPCURVES_HEADS"
 """Environment variable that names the folder of heads; ``off`` stores none; unset or empty: the default folder."""
-HEAD = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
+HEAD_PATTERN = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
 """Content of a file: the number of entries, and the seal of the last one."""
-RESTORED = "put back an older copy of the ledger"
+RESTORE_ACTION = "put back an older copy of the ledger"
 """Action of the event that records a legitimate restore."""
 
 
@@ -42,7 +42,7 @@ def find_folder() -> Path | None:
 
     An environment variable names it; else it is in the user's state folder.
     """
-    text = os.environ.get(VARIABLE)
+    text = os.environ.get(HEADS_VARIABLE)
     if text == "off":
         return None
     if text:
@@ -138,7 +138,7 @@ class HeadCopy:
             text = self._path(book, self._folder).read_text(encoding="ascii")
         except (OSError, ValueError):
             return None
-        stored = HEAD.fullmatch(text)
+        stored = HEAD_PATTERN.fullmatch(text)
         return None if stored is None else (int(stored[1]), stored[2])
 
     @staticmethod

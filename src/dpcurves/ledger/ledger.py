@@ -40,7 +40,7 @@ from . import balance as balances
 from . import verification
 from .account import Account, Allowance, AllowanceRule, Grant, Member
 from .chain import Book, Chain, Database, Key, find_key, read_book, read_known_book
-from .head_copy import RESTORED, VARIABLE, HeadCopy, find_folder
+from .head_copy import HEADS_VARIABLE, RESTORE_ACTION, HeadCopy, find_folder
 from .sqlite import parse_storage_url
 from .statement import (
     MemberBalance,
@@ -538,7 +538,7 @@ class Ledger:
                 heads.require_not_older(chain)
             except InvalidArgument as error:
                 verification.enter_event(
-                    chain, verification.Event("the machine", RESTORED, error.rule.partition(",")[0], "")
+                    chain, verification.Event("the machine", RESTORE_ACTION, error.rule.partition(",")[0], "")
                 )
                 return chain.book
             raise InvalidArgument("ledger", not_restored)
@@ -553,7 +553,7 @@ class Ledger:
         raise InvalidArgument(
             "ledger",
             f"the restore is recorded, but the copy of the ledger's head cannot be replaced ({reason}); make room in"
-            f" its folder, which {VARIABLE} names, and restore again",
+            f" its folder, which {HEADS_VARIABLE} names, and restore again",
         )
 
     def head(self) -> str:

@@ -51,7 +51,7 @@ try:
 except ImportError:  # a system without fcntl, where all writers ask at once
     fcntl = None  # type: ignore[assignment]
 
-ENDING = "-line"
+QUEUE_SUFFIX = "-line"
 """Suffix of the queue's file."""
 PATIENCE_SECONDS = 5
 """Seconds without a served writer after which waiting writers go on."""
@@ -70,7 +70,7 @@ class WriterQueue:
     """FIFO lock of the writers of one SQLite file."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path.with_name(path.name + ENDING)
+        self._path = path.with_name(path.name + QUEUE_SUFFIX)
 
     @contextmanager
     def wait_turn(self) -> Iterator[None]:
@@ -291,7 +291,7 @@ class FileStorage:
         self.require_not_lost()
         try:
             if key is self._new:
-                write_key(self._key_path, f"{self._digits}\n{chain.UNUSED}")
+                write_key(self._key_path, f"{self._digits}\n{chain.UNUSED_KEY_LINE}")
                 key = chain.read_key(self._key_path)
                 self.require_not_lost()  # another process may have named a key meanwhile
             elif not self.exists() and os.path.lexists(self._key_path):
@@ -628,7 +628,7 @@ class ServerStorage:
         elsewhere.
         """
         raise InvalidArgument(
-            "key", f"a ledger on PostgreSQL needs a key: set {chain.VARIABLE} to 64 random hexadecimal digits"
+            "key", f"a ledger on PostgreSQL needs a key: set {chain.KEY_VARIABLE} to 64 random hexadecimal digits"
         )
 
     def require_not_lost(self) -> None:
@@ -723,7 +723,7 @@ def _has_ledger(connection: sql.Connection) -> bool:
     Args:
         connection: Connection to the database.
     """
-    return sql.inspect(connection).has_table(chain.BOOK.name)
+    return sql.inspect(connection).has_table(chain.LEDGER_TABLE.name)
 
 
 _KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// for one in memory"

@@ -1,4 +1,4 @@
-from .auto import AUTO, LINEAR, LinearChoice, MechanismChoice
+from .auto import AUTO, LINEAR_CHOICE, LinearChoice, MechanismChoice
 from .base import Counter, ExactTable, LazyMechanism, Mechanism
 from .exponential import ExponentialPartition, ExponentialQuantiles, ExponentialWorstBox
 from .lazy_tree import LazyTree
@@ -10,7 +10,7 @@ from .wavelets import Haar, Privelet, SquareRoot
 
 __all__ = [
     "AUTO",
-    "LINEAR",
+    "LINEAR_CHOICE",
     "Counter",
     "ExactTable",
     "ExponentialPartition",

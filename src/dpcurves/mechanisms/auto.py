@@ -1,7 +1,8 @@
 """Automatic choice of the mechanism with the smallest predicted error. The choice reads no records.
 
 `AUTO` is what a session uses unless the user names a mechanism. Most types of queries have only one mechanism
-(`ANSWERED_BY`). Counts have several; `MechanismChoice` compares their predicted mean squared error of a prefix count,
+(`MECHANISM_BY_QUERY`). Counts have several; `MechanismChoice` compares their predicted mean squared error of a
+prefix count,
 
     error**2 = variance of the noise after least squares (exact) + resolution error
 
@@ -125,7 +126,7 @@ class LinearChoice(LinearMechanism):
         return self.choose_mechanism(query, loss, adjacency).plan(query, loss, adjacency)
 
 
-LINEAR = LinearChoice()
+LINEAR_CHOICE = LinearChoice()
 """The choice among mechanisms that release noisy sums."""
 
 
@@ -191,7 +192,7 @@ class MechanismChoice:
         Raises:
             TypeError: the plan is of a `LazyMechanism`; use `answer`.
         """
-        mechanism = _find_only_mechanism(plan.query) or LINEAR
+        mechanism = _find_only_mechanism(plan.query) or LINEAR_CHOICE
         if not isinstance(mechanism, Mechanism):
             raise WrongArgumentType(
                 "plan",
@@ -211,7 +212,7 @@ class MechanismChoice:
         return LazyTree().answer(count, plan, memory, randomness)
 
 
-ANSWERED_BY: Mapping[str, str] = {
+MECHANISM_BY_QUERY: Mapping[str, str] = {
     "ThresholdQuery": "thresholds:SparseVector",
     "PrefixQuery": "lazy_tree:LazyTree",
     "AucQuery": "smooth_sensitivity:NoisyAuc",
@@ -239,7 +240,7 @@ def _find_only_mechanism(query: Query) -> Mechanism | LazyMechanism | None:
     Args:
         query: The query.
     """
-    location = ANSWERED_BY.get(type(query).__name__)
+    location = MECHANISM_BY_QUERY.get(type(query).__name__)
     return None if location is None else _import_mechanism(location)
 
 
@@ -248,7 +249,7 @@ def _import_mechanism(location: str) -> Mechanism | LazyMechanism:
     """Import the file of a mechanism and return an instance of its class.
 
     Args:
-        location: File and class as ``"file:Class"``, a value of `ANSWERED_BY`.
+        location: File and class as ``"file:Class"``, a value of `MECHANISM_BY_QUERY`.
     """
     file, _, name = location.partition(":")
     return cast("Mechanism | LazyMechanism", getattr(import_module(f".{file}", __package__), name)())

@@ -46,7 +46,7 @@ from ..queries import PrefixQuery
 from .base import Counter, QueryMechanism
 from .linear import calibrate_to_budget, record_budget, require_positive_loss, sample_noise
 
-MISSING = "missing"
+MISSING_COUNT = "missing"
 """Name of the count of missing records in a memory."""
 
 
@@ -112,15 +112,15 @@ class LazyTree(QueryMechanism):
         distribution = plan.distribution.require_type(PathSums)
         paths = [distribution.blocks_on_path(threshold) for threshold in distribution.prefix_lengths]
         blocks = {_block_name(block): block for path in paths for block in path}
-        names = [*blocks, *([] if distribution.missing is None else [MISSING])]
+        names = [*blocks, *([] if distribution.missing is None else [MISSING_COUNT])]
         stored = memory.recall(names)
         if new := [name for name in names if name not in stored]:
             sums = self._sum_new_blocks(
-                distribution, {name: blocks[name] for name in new if name != MISSING}, count, randomness
+                distribution, {name: blocks[name] for name in new if name != MISSING_COUNT}, count, randomness
             )
             stored |= memory.keep({name: sums[name] for name in new})
         counts = [sum(stored[_block_name(block)] for block in path) for path in paths]
-        return tuple(counts if distribution.missing is None else [*counts, stored[MISSING]])
+        return tuple(counts if distribution.missing is None else [*counts, stored[MISSING_COUNT]])
 
     def _sum_new_blocks(
         self, distribution: PathSums, blocks: dict[str, Block], count: Counter, randomness: Randomness
@@ -148,7 +148,7 @@ class LazyTree(QueryMechanism):
             name: _sum_signed_blocks(terms[name], exact) + noise for name, noise in zip(blocks, noises, strict=True)
         }
         if distribution.missing is not None:
-            noisy[MISSING] = missing + int(self.noise_sampler(distribution.missing, 1, randomness)[0])
+            noisy[MISSING_COUNT] = missing + int(self.noise_sampler(distribution.missing, 1, randomness)[0])
         return noisy
 
 

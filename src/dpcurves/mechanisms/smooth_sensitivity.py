@@ -53,7 +53,7 @@ from .exponential import cut_recursively, pure_epsilon
 # Scales of Cauchy noise for numbers with a smooth sensitivity.
 
 
-SLACK = Fraction(1, 2**36)
+ROUNDING_SLACK = Fraction(1, 2**36)
 """Ratio. Relative slack for rounding errors of floating-point functions."""
 
 
@@ -74,7 +74,7 @@ class CauchyCalibration(NamedTuple):
         Args:
             sensitivity: SECRET. Smooth sensitivity, in any unit; the scale has the same unit.
         """
-        return Fraction(sensitivity) * (1 + SLACK / 2) / self.alpha
+        return Fraction(sensitivity) * (1 + ROUNDING_SLACK / 2) / self.alpha
 
 
 def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
@@ -115,8 +115,8 @@ def calibrate_cauchy(epsilon: Fraction) -> CauchyCalibration:
     epsilon_float = float(min(epsilon, Fraction(32)))
     alpha_at_equal_scales = 2 * sinh(epsilon_float / 2)
     alpha_at_changed_scales = 2 * sqrt(exp(epsilon_float / 2) * sinh(3 * epsilon_float / 4) * sinh(epsilon_float / 4))
-    alpha = Fraction(min(alpha_at_equal_scales, alpha_at_changed_scales)) * (1 - SLACK)
-    return CauchyCalibration(alpha, float(Fraction(epsilon_float) / 2 - 2 * SLACK))
+    alpha = Fraction(min(alpha_at_equal_scales, alpha_at_changed_scales)) * (1 - ROUNDING_SLACK)
+    return CauchyCalibration(alpha, float(Fraction(epsilon_float) / 2 - 2 * ROUNDING_SLACK))
 
 
 def calibrate_cauchy_to_loss(loss: PrivacyLoss, adjacency: Adjacency, parts: int) -> CauchyCalibration:

@@ -49,9 +49,9 @@ from .terms import (
     factor_to_json,
 )
 
-INTERCEPTS = {"(Intercept)", "Intercept", "const"}
-ESTIMATES = ("estimate", "Estimate", "coef", "x")
-NAMES = ("term", "", "rownames", "name")
+INTERCEPT_NAMES = {"(Intercept)", "Intercept", "const"}
+ESTIMATE_COLUMNS = ("estimate", "Estimate", "coef", "x")
+TERM_COLUMNS = ("term", "", "rownames", "name")
 Ranges = Mapping[str, tuple[float, float]]
 Levels = Mapping[str, Sequence[Category]]
 FormulaParts = tuple[float, tuple[NumericColumn | Categories, ...], tuple[Term, ...]]
@@ -71,8 +71,8 @@ def read_coefficients(table: Any) -> dict[str, float]:
         with Path(table).open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         header = set(rows[0]) if rows else set()
-        name = next((candidate for candidate in NAMES if candidate in header), None)
-        estimate = next((candidate for candidate in ESTIMATES if candidate in header), None)
+        name = next((candidate for candidate in TERM_COLUMNS if candidate in header), None)
+        estimate = next((candidate for candidate in ESTIMATE_COLUMNS if candidate in header), None)
         if name is None or estimate is None:
             raise InvalidArgument("table", "columns term and estimate are needed: write the table with broom::tidy")
         return {row[name]: _parse_coefficient(row[estimate], row[name]) for row in rows}
@@ -111,7 +111,7 @@ def parse_formula(coefficients: Mapping[Any, Any], ranges: Ranges, categories: L
     intercept = 0.0
     terms = []
     for name, value in coefficients.items():
-        if str(name) in INTERCEPTS:
+        if str(name) in INTERCEPT_NAMES:
             intercept = _parse_coefficient(value, str(name))
         else:
             factors = tuple(_parse_factor(part, ranges, categories) for part in _split_interaction(str(name)))
@@ -255,9 +255,9 @@ def find_statsmodels_link(result: Any) -> Link:
 
 Feature = tuple[Term, ...]
 """A column of a design matrix, as a sum of terms."""
-LOGISTIC = {"LogisticRegression", "LogisticRegressionCV"}
-LOGARITHMIC = {"PoissonRegressor", "GammaRegressor"}
-PLAIN = {
+LOGISTIC_CLASSES = {"LogisticRegression", "LogisticRegressionCV"}
+LOG_LINK_CLASSES = {"PoissonRegressor", "GammaRegressor"}
+IDENTITY_LINK_CLASSES = {
     "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "BayesianRidge",
     "HuberRegressor", "QuantileRegressor", "TheilSenRegressor",
 }  # fmt: skip
@@ -349,12 +349,15 @@ def _find_sklearn_link(last: Any) -> Link:
         InvalidArgument: the class is not supported.
     """
     name = type(last).__name__
-    for names, link in ((LOGISTIC, Link.LOGIT), (LOGARITHMIC, Link.LOG), (PLAIN, Link.IDENTITY)):
+    for names, link in (
+        (LOGISTIC_CLASSES, Link.LOGIT),
+        (LOG_LINK_CLASSES, Link.LOG),
+        (IDENTITY_LINK_CLASSES, Link.IDENTITY),
+    ):
         if name in names:
             return link
-    raise InvalidArgument(
-        "model", f"{name} cannot be read; use one of {', '.join(sorted(LOGISTIC | LOGARITHMIC | PLAIN))}"
-    )
+    readable = ", ".join(sorted(LOGISTIC_CLASSES | LOG_LINK_CLASSES | IDENTITY_LINK_CLASSES))
+    raise InvalidArgument("model", f"{name} cannot be read; use one of {readable}")
 
 
 def _apply_step(step: Any, design: Design) -> Design:
@@ -378,10 +381,10 @@ def _apply_step(step: Any, design: Design) -> Design:
         return _apply_one_hot_encoder(step, design)
     if isinstance(step, str) and step == "passthrough":
         return design
-    if name not in STEPS:
-        allowed = f"{', '.join(sorted(STEPS))}, ColumnTransformer, OneHotEncoder and Pipeline"
+    if name not in PIPELINE_STEPS:
+        allowed = f"{', '.join(sorted(PIPELINE_STEPS))}, ColumnTransformer, OneHotEncoder and Pipeline"
         raise InvalidArgument("model", f"{name} cannot be read; only these may come before a model: {allowed}")
-    return replace(design, features=STEPS[name](step, design.features))
+    return replace(design, features=PIPELINE_STEPS[name](step, design.features))
 
 
 def _apply_column_transformer(step: Any, design: Design) -> Design:
@@ -566,7 +569,7 @@ SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
     }
 )
 """For each scaler, the functions that return centres and spreads of columns; None: not used."""
-STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
+PIPELINE_STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
         **dict.fromkeys(SCALERS, _apply_scaler), "PolynomialFeatures": _apply_polynomial_features,
         "FunctionTransformer": _apply_function_transformer,

@@ -8,8 +8,8 @@ that other machines compute the same numbers.
     Residual                 the outcome minus the prediction of another model
 
 The field ``dpcurves`` of a document names its type: ``scorecard``, ``tree-ensemble``, ``residual``, or a type of
-another package, which is found by an entry point of the group `GROUP`. Documents are data: reading one executes none of
-it.
+another package, which is found by an entry point of the group `PREDICTOR_ENTRY_POINTS`. Documents are data: reading one
+executes none of it.
 
 Formal guarantees: this module reads no records. The number that a model gives a record is a function of that record and
 of the document alone.
@@ -36,9 +36,9 @@ from ..extensions import find_entry_points
 from .linear import Scorecard
 from .trees import TreeEnsemble
 
-KINDS: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
+MODEL_CLASSES: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
 """Types of models of this package, each with its name in JSON as the attribute `KIND`."""
-GROUP = "dpcurves.predictors"
+PREDICTOR_ENTRY_POINTS = "dpcurves.predictors"
 """Entry point group in which other packages register predictors."""
 
 
@@ -80,10 +80,12 @@ def predictor_from_object(stored: Any) -> Predictor:
         ValueError: `stored` is no mapping, names no known type of model, or lacks a field.
     """
     # Models of other packages are found by entry points, so that their documents need no import here.
-    kinds = {kind.KIND: kind for kind in KINDS}
+    kinds = {kind.KIND: kind for kind in MODEL_CLASSES}
     word = stored.get("dpcurves") if isinstance(stored, Mapping) else None
     is_own = isinstance(word, str) and word in {*kinds, Residual.KIND}
-    entry_classes = [] if is_own else [entry_point.load() for entry_point in find_entry_points(GROUP, str(word))]
+    entry_classes = (
+        [] if is_own else [entry_point.load() for entry_point in find_entry_points(PREDICTOR_ENTRY_POINTS, str(word))]
+    )
     if not is_own and not entry_classes:
         raise InvalidArgument(
             "model",

@@ -92,9 +92,9 @@ class Tree:
 
 
 # Models of scikit-learn that can be read.
-SINGLE_TREES = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
-FORESTS = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
-BOOSTED = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
+SINGLE_TREE_CLASSES = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
+FOREST_CLASSES = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
+BOOSTED_CLASSES = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
 EnsembleParts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 """Fields of a `TreeEnsemble` except its name: columns, trees, base, factor and link."""
 
@@ -287,10 +287,9 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> EnsemblePa
         ValueError: see `TreeEnsemble.from_sklearn`.
     """
     kind = type(model).__name__
-    if kind not in SINGLE_TREES | FORESTS | BOOSTED:
-        raise InvalidArgument(
-            "model", f"{kind} cannot be read; use one of {', '.join(sorted(SINGLE_TREES | FORESTS | BOOSTED))}"
-        )
+    readable = SINGLE_TREE_CLASSES | FOREST_CLASSES | BOOSTED_CLASSES
+    if kind not in readable:
+        raise InvalidArgument("model", f"{kind} cannot be read; use one of {', '.join(sorted(readable))}")
     if not hasattr(model, "n_features_in_"):
         raise InvalidArgument("model", "the model is not fitted: fit it first")
     names = columns if columns is not None else getattr(model, "feature_names_in_", None)
@@ -307,12 +306,12 @@ def parse_sklearn_trees(model: Any, columns: Sequence[str] | None) -> EnsemblePa
 
     # Boosted trees add up to a log-odds or a value; members of a forest are averaged.
     named = tuple(map(str, names))
-    if kind in BOOSTED:
+    if kind in BOOSTED_CLASSES:
         base, link = _initial_prediction(model)
         trees = [_convert_tree(member.tree_) for member in model.estimators_[:, 0]]
         return named, tuple(trees), base, float(model.learning_rate), link
     holds_classes = kind.endswith("Classifier")
-    members = [model] if kind in SINGLE_TREES else model.estimators_
+    members = [model] if kind in SINGLE_TREE_CLASSES else model.estimators_
     trees = [_convert_tree(member.tree_, holds_classes=holds_classes) for member in members]
     return named, tuple(trees), 0.0, 1 / len(members), Link.IDENTITY
 

@@ -210,7 +210,7 @@ WORD_BITS = 64
 """Bits of a uniform number that are drawn at once."""
 LARGEST_WORD = (1 << WORD_BITS) - 1
 """Largest 64-bit word."""
-REST = np.uint64(WORD_BITS - PREFIX_BITS)
+REST_BITS = np.uint64(WORD_BITS - PREFIX_BITS)
 """Bits of a word behind its prefix, 48."""
 
 
@@ -318,7 +318,7 @@ class InversionTable:
         self._upper = np.array([min(bound, LARGEST_WORD) for bound in upper], dtype=np.uint64)
         self._distribution = distribution
         # The outcome that each prefix of 16 bits proves, (2**16,); -1 if it proves none.
-        first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST
+        first = np.arange(1 << PREFIX_BITS, dtype=np.uint64) << REST_BITS
         last = first | np.uint64((1 << WORD_BITS - PREFIX_BITS) - 1)
         outcomes = self._upper.searchsorted(first, side="right")
         self._by_prefix = np.where(last < self._lower[outcomes], outcomes, -1).astype(np.int16)
@@ -342,7 +342,7 @@ class InversionTable:
         undecided = np.flatnonzero(proven < 0)
         outcomes = proven.astype(np.int64)
         low_bits = randomness.sample_words(undecided.size) >> np.uint64(PREFIX_BITS)
-        words = prefixes[undecided].astype(np.uint64) << REST | low_bits
+        words = prefixes[undecided].astype(np.uint64) << REST_BITS | low_bits
         outcomes[undecided] = self.look_up(words, randomness)
         return outcomes
 

@@ -39,7 +39,7 @@ from ..arguments import (
     parse_positive_fraction,
     require_number,
 )
-from ..codec import STORED, parse_exact_number
+from ..codec import STORED_CODEC, parse_exact_number
 from ..object_summary import ObjectSummary
 
 if TYPE_CHECKING:
@@ -542,7 +542,7 @@ def _parse_loss(stored: Mapping[str, str]) -> PrivacyLoss:
     return PrivacyLoss.zcdp(parse_exact_number(stored["rho"]))
 
 
-STORED.add(
+STORED_CODEC.add(
     PrivacyLoss,
     lambda loss: {"rho": str(loss.rho)} if loss.epsilon is None else {"epsilon": str(loss.epsilon)},
     _parse_loss,

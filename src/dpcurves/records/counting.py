@@ -270,10 +270,10 @@ def _solve_newton_step(
 # SENSITIVE. Records of one data holder, and the exact integers counted from them.
 
 
-NUMERIC = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS}
+NUMERIC_KINDS = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS}
 """Kinds of columns that may hold numbers."""
-TEXTS = {ColumnKind.TEXT, ColumnKind.OBJECTS}
-LABELLED_ANYHOW = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
+TEXT_KINDS = {ColumnKind.TEXT, ColumnKind.OBJECTS}
+UNTYPED_LABEL_KINDS = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
 """Kinds of columns whose labels may be numbers or text: the schema does not say."""
 LARGEST_SQUARED = 2**26
 """Steps. Largest half cell whose squares sum within 64 bits."""
@@ -281,7 +281,7 @@ LARGEST_SQUARED = 2**26
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
 Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.CellAmounts, engines.PrefixCounts)
-ALIKE: Mapping[str, str] = MappingProxyType({})
+NO_OTHER_NAMES: Mapping[str, str] = MappingProxyType({})
 MODEL_INPUT_GRID = Grid(0, 1, cells=1)
 """Grid of a model's input column, whose numbers are read as they are."""
 
@@ -461,7 +461,7 @@ class Records:
         self,
         engine: engines.CountingEngine,
         one_at_a_time: Lock | None = None,
-        names: Mapping[str, str] = ALIKE,
+        names: Mapping[str, str] = NO_OTHER_NAMES,
         *,
         keeps_failing_rows: bool = True,
     ) -> None:
@@ -603,7 +603,7 @@ class Records:
         engines.require_known_axes(axes)
         bound = self._bind_axes(axes)
         for axis, column, *_ in bound:
-            allowed_kinds = NUMERIC | (TEXTS if isinstance(axis, Categories) else set())
+            allowed_kinds = NUMERIC_KINDS | (TEXT_KINDS if isinstance(axis, Categories) else set())
             if column.kind not in allowed_kinds:
                 rule = f"{axis.column!r} holds {column.kind.value}, {_describe_needed_kind(axis, column.kind)}"
                 raise InvalidArgument("column", rule, str(axis.column))
@@ -1026,7 +1026,7 @@ class Records:
             axis = axis if chain is None else replace(axis, bounds=(1.0, 0.0))
         else:
             position = find_column(text, columns)
-            if columns[position].kind not in NUMERIC:  # which `check` refuses
+            if columns[position].kind not in NUMERIC_KINDS:  # which `check` refuses
                 return engines.BoundAxis(Axis(text, axis.grid, where=axis.where), columns[position], position)
             number = col(columns[position].name)
         cells = axis.build_expression(number.call("to_number"))
@@ -1050,7 +1050,7 @@ class Records:
         for text in dict.fromkeys((axis.earlier, axis.later)):
             if not is_expression(Axis(text, axis.grid), {column.name for column in columns}):
                 position = find_column(text, columns)
-                if columns[position].kind not in NUMERIC:  # which `check` refuses
+                if columns[position].kind not in NUMERIC_KINDS:  # which `check` refuses
                     return engines.BoundAxis(Axis(text, axis.grid, where=axis.where), columns[position], position)
                 numbers[text], steps[text] = col(columns[position].name), ()
                 continue
@@ -1277,7 +1277,7 @@ def _describe_needed_kind(axis: Axis | Categories, kind: ColumnKind) -> str:
     Returns:
         Words for an error message, such as "a number is needed".
     """
-    if kind in TEXTS and isinstance(axis, Axis):
+    if kind in TEXT_KINDS and isinstance(axis, Axis):
         return (
             "a number is needed; name a column of numbers, or count labels with dp.bar_chart (dpcurves bars) or with "
             "--by NAME beside it"
@@ -1300,7 +1300,7 @@ def require_matching_values(axis: Categories, column: Column) -> None:
         ValueError: a category equals no value of the type, two categories are the same value, or a class has its
             default in a column of text or without a declared type.
     """
-    if axis.is_implied and column.kind in LABELLED_ANYHOW:
+    if axis.is_implied and column.kind in UNTYPED_LABEL_KINDS:
         rule = (
             f"{axis.column!r} declares no type, and its labels may be text; "
             f"{_suggest_both_classes(axis.argument_names)}"

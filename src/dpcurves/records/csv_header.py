@@ -24,31 +24,31 @@ from ..data import CsvFile
 
 FIRST_BYTES = 64
 """Number of bytes at the start of a file by which its format is recognised."""
-GZIP = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952)."""
-ZSTD = b"\x28\xb5\x2f\xfd"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 """First bytes of a frame of Zstandard (RFC 8878)."""
 SKIPPABLE_FRAMES = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
 """First bytes of frames without data, with which a Zstandard file may begin (RFC 8878)."""
-ZIP = b"PK\x03\x04"
+ZIP_MAGIC = b"PK\x03\x04"
 """First bytes of a zip file."""
 EXCEL_ENTRY = b"[Content_Types].xml"
 """First entry of an Excel workbook, which is a zip file."""
-UNPACK = "unpack it first (gzip and zstd are read directly, if the name ends in .csv.gz or .csv.zst)"
-EXPORT = "export it as CSV in UTF-8"
+UNPACK_ADVICE = "unpack it first (gzip and zstd are read directly, if the name ends in .csv.gz or .csv.zst)"
+EXPORT_ADVICE = "export it as CSV in UTF-8"
 FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
-    ZSTD: ("compressed by zstd", "let its name end in .csv.zst"), b"BZh": ("compressed by bzip2", UNPACK),
-    b"\xfd7zXZ\x00": ("compressed by xz", UNPACK), b"\x04\x22\x4d\x18": ("compressed by lz4", UNPACK),
-    b"7z\xbc\xaf\x27\x1c": ("an archive of 7-Zip", UNPACK),
+    ZSTD_MAGIC: ("compressed by zstd", "let its name end in .csv.zst"), b"BZh": ("compressed by bzip2", UNPACK_ADVICE),
+    b"\xfd7zXZ\x00": ("compressed by xz", UNPACK_ADVICE), b"\x04\x22\x4d\x18": ("compressed by lz4", UNPACK_ADVICE),
+    b"7z\xbc\xaf\x27\x1c": ("an archive of 7-Zip", UNPACK_ADVICE),
     b"PAR1": ("a Parquet file", "let its name end in .parquet"),
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("an old Excel file (.xls)", EXPORT),
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": ("an old Excel file (.xls)", EXPORT_ADVICE),
     b"ARROW1": ("an Arrow file", "give it as Parquet, or read it into a data frame"),
-    b"SQLite format 3\x00": ("an SQLite database", EXPORT), b"$FL2": ("an SPSS file", EXPORT),
-    b"%PDF-": ("a PDF", EXPORT),
+    b"SQLite format 3\x00": ("an SQLite database", EXPORT_ADVICE), b"$FL2": ("an SPSS file", EXPORT_ADVICE),
+    b"%PDF-": ("a PDF", EXPORT_ADVICE),
 })  # fmt: skip
 """First bytes of other formats, each with the name of the format and what to do about it."""
-UTF_16 = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
-UTF_32 = "is in UTF-32; save it in UTF-8"
+UTF_16_MESSAGE = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
+UTF_32_MESSAGE = "is in UTF-32; save it in UTF-8"
 
 
 def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:
@@ -108,24 +108,24 @@ def require_csv(file: CsvFile, first: bytes, *, is_unpacked: bool) -> None:
     Raises:
         ValueError: the file has another format, or is in UTF-16 or UTF-32. The message says how to convert it.
     """
-    if first.startswith(GZIP):
+    if first.startswith(GZIP_MAGIC):
         if is_unpacked:
             raise InvalidArgument("data", f"{file.name} is compressed twice by gzip; unpack it once")
         remedy = "unpack it" if isinstance(file.file, bytes) else "let its name end in .csv.gz"
         raise InvalidArgument("data", f"{file.name} is compressed by gzip; {remedy}")
-    if first.startswith(ZIP):
+    if first.startswith(ZIP_MAGIC):
         is_workbook = EXCEL_ENTRY in first
         format_name, remedy = (
-            ("an Excel file (.xlsx)", EXPORT) if is_workbook else ("a zip file, or an Excel file", UNPACK)
+            ("an Excel file (.xlsx)", EXPORT_ADVICE) if is_workbook else ("a zip file, or an Excel file", UNPACK_ADVICE)
         )
         raise InvalidArgument("data", f"{file.name} is {format_name}; {remedy}")
     for signature, (format_name, remedy) in FORMATS.items():
         if first.startswith(signature):
             raise InvalidArgument("data", f"{file.name} is {format_name}; {remedy}")
     if first.startswith((b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")):
-        raise InvalidArgument("data", f"{file.name} {UTF_32}")
+        raise InvalidArgument("data", f"{file.name} {UTF_32_MESSAGE}")
     if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InvalidArgument("data", f"{file.name} {UTF_16}")
+        raise InvalidArgument("data", f"{file.name} {UTF_16_MESSAGE}")
 
 
 def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
@@ -139,7 +139,7 @@ def require_compressed(file: CsvFile, first: bytes, ending: str) -> None:
     Raises:
         ValueError: the file has another format.
     """
-    name, signatures = ("gzip", (GZIP,)) if ending == ".gz" else ("zstd", (ZSTD, *SKIPPABLE_FRAMES))
+    name, signatures = ("gzip", (GZIP_MAGIC,)) if ending == ".gz" else ("zstd", (ZSTD_MAGIC, *SKIPPABLE_FRAMES))
     if first and not first.startswith(signatures):
         raise InvalidArgument(
             "data", f"{file.name} is not compressed by {name}; let its name end in .csv, if it is CSV"

@@ -146,19 +146,19 @@ def _restrict(inner: Node, lower: float, upper: float) -> Node:
     if upper < np.inf:
         conditions.append(Call("le", (inner, Literal(float(upper)))))
     # A value that is infinite has no finite logarithm.
-    condition: Node = Call("between", (inner, Literal(-LARGEST), Literal(LARGEST)))
+    condition: Node = Call("between", (inner, Literal(-LARGEST_DOUBLE), Literal(LARGEST_DOUBLE)))
     for further in conditions:
         condition = Call("and", (condition, further))
     return Call("case", (condition, inner, Literal(None)))
 
 
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_DOUBLE = float(np.finfo(np.float64).max)
 """The largest double."""
 INVERSES: Mapping[str, Callable[[FloatArray, float], FloatArray]] = MappingProxyType({
     "ln": lambda edges, _: np.exp(edges),
     "log2": lambda edges, _: np.exp2(edges),
     "log10": lambda edges, _: np.power(10.0, edges),
-    "exp": lambda edges, _: np.where(edges > 0, np.log(np.where(edges > 0, edges, 1.0)), -LARGEST),
+    "exp": lambda edges, _: np.where(edges > 0, np.log(np.where(edges > 0, edges, 1.0)), -LARGEST_DOUBLE),
     "add": lambda edges, number: edges - number,
     "sub": lambda edges, number: edges + number,
     "mul": lambda edges, number: edges / number,

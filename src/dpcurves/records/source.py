@@ -395,8 +395,8 @@ TRUTH = f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOU
 NUMBER_IN_TEXT = f"coalesce(TRY_CAST({TEXT} AS DOUBLE), {TRUTH})"
 
 
-TRIMMED = f"trim({TEXT})"
-COMMA = (
+TRIMMED_TEXT = f"trim({TEXT})"
+DECIMAL_COMMA = (
     r"[+-]?([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?([eE][+-]?[0-9]+)?|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 )
 """Numbers with a decimal comma, with or without points between thousands. Braces are doubled for `str.format`."""
@@ -416,18 +416,17 @@ def number_sql(file: CsvFile) -> str:
     """
     number = NUMBER_IN_TEXT
     if file.decimal == ",":
-        with_point = f"replace(replace({TRIMMED}, '.', ''), ',', '.')"
-        number = (
-            f"CASE WHEN regexp_full_match({TRIMMED}, '{COMMA}') THEN TRY_CAST({with_point} AS DOUBLE) ELSE {TRUTH} END"
-        )
+        with_point = f"replace(replace({TRIMMED_TEXT}, '.', ''), ',', '.')"
+        is_number = f"regexp_full_match({TRIMMED_TEXT}, '{DECIMAL_COMMA}')"
+        number = f"CASE WHEN {is_number} THEN TRY_CAST({with_point} AS DOUBLE) ELSE {TRUTH} END"
     if file.origin is None:
         return number
     pattern, time_format = DATES[file.date_separator]
     # a month in ISO 8601 is its first day; 01.2020 is not a month but a number
-    whole_day = TRIMMED if file.date_separator == "." else f"left(concat({TRIMMED}, '-01'), 10)"
+    whole_day = TRIMMED_TEXT if file.date_separator == "." else f"left(concat({TRIMMED_TEXT}, '-01'), 10)"
     day = f"CAST(try_strptime({whole_day}, '{time_format}') AS DATE)"
     days = f"CAST({day} - DATE '{file.origin.isoformat()}' AS DOUBLE)"
-    return f"CASE WHEN regexp_full_match({TRIMMED}, '{pattern}') THEN {days} ELSE {number} END"
+    return f"CASE WHEN regexp_full_match({TRIMMED_TEXT}, '{pattern}') THEN {days} ELSE {number} END"
 
 
 ZONE = "[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?"
@@ -447,14 +446,14 @@ def days_sql(file: CsvFile) -> str | None:
     """
     if file.origin is not None:
         return None
-    timestamp = f"TRY_CAST(replace(regexp_extract({TRIMMED}, '{LOCAL}'), 'T', ' ') AS TIMESTAMP)"
-    zone = f"regexp_extract({TRIMMED}, ':[0-9.]+({ZONE})$', 1)"
+    timestamp = f"TRY_CAST(replace(regexp_extract({TRIMMED_TEXT}, '{LOCAL}'), 'T', ' ') AS TIMESTAMP)"
+    zone = f"regexp_extract({TRIMMED_TEXT}, ':[0-9.]+({ZONE})$', 1)"
     hours = f"left({zone}, 3)"
     minutes = f"concat(left({zone}, 1), substr(replace({zone}, ':', ''), 4))"
     offset_minutes = f"coalesce(TRY_CAST({hours} AS BIGINT), 0) * 60 + coalesce(TRY_CAST({minutes} AS BIGINT), 0)"
     # microseconds in a minute and in a day
     days_since_1970 = f"(epoch_us({timestamp}) - ({offset_minutes}) * 60000000)::DOUBLE / 86400000000"
-    iso_days = f"CASE WHEN regexp_full_match({TRIMMED}, '{ISO}') THEN {days_since_1970} END"
+    iso_days = f"CASE WHEN regexp_full_match({TRIMMED_TEXT}, '{ISO}') THEN {days_since_1970} END"
     return f"coalesce({number_sql(file)}, {iso_days})"
 
 
@@ -686,7 +685,7 @@ def _delimiter_hint(columns: Sequence[Column]) -> str:
 
 
 Result = TypeVar("Result")
-FAILURE = (
+READ_FAILURE = (
     "the records could not be read; check the file and its types (the engine's message is not shown,"
     " because it may quote a record)"
 )
@@ -825,7 +824,7 @@ def add_whole_row_column(rows: str, columns: Sequence[Column], positions: Sequen
 # SENSITIVE. Python objects and NumPy arrays as Arrow arrays, for any values.
 
 
-MISSING = {"None", "nan", "NaT", "<NA>"}
+MISSING_TEXTS = {"None", "nan", "NaT", "<NA>"}
 """Texts of missing Python values."""
 DATE_UNITS = {"D", "s", "ms", "us", "ns"}
 """NumPy's units that Arrow has, too."""
@@ -861,7 +860,7 @@ def encode_text(value: Any) -> bytes | None:
         if isinstance(value, str):
             return value.encode("utf-8", "backslashreplace")
         text = _format_number(value) if isinstance(value, float | np.floating | Decimal) else str(value)
-        return None if text in MISSING else text.encode("utf-8", "backslashreplace")
+        return None if text in MISSING_TEXTS else text.encode("utf-8", "backslashreplace")
     except Exception:  # the `__str__` of an object may do anything
         return None
 
@@ -969,7 +968,7 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
     data_type = _decode_type(DataType.from_arrow(declared))
     arrow_name = str(data_type).strip().partition("<")[2].removesuffix(">").lower()  # int64, decimal128(10, 2)
     if _is_decimal(data_type):
-        return decimal_column(name, "DECIMAL" + arrow_name.lstrip(DECIMALS_OF_ARROW))
+        return decimal_column(name, "DECIMAL" + arrow_name.lstrip(ARROW_DECIMAL_CHARACTERS))
     has_values = not DataType.is_null(data_type)
     if has_values and not is_number(data_type):
         other_kind = ColumnKind.TEXT if _is_text(data_type) else ColumnKind.OTHER
@@ -987,7 +986,7 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
     return Column(name, kind, NUMBER, unit=unit, declared_value_type=value_type, declared_type=type_name)
 
 
-DECIMALS_OF_ARROW = "decimal0123456789"
+ARROW_DECIMAL_CHARACTERS = "decimal0123456789"
 """Characters in the names of Arrow's decimal types before the digits in brackets."""
 
 
@@ -1091,7 +1090,7 @@ def _text_to_bytes(array: Array) -> Array:
     return array.cast(DataType.large_binary())
 
 
-NESTED = "holds lists, other nested values or intervals"
+NESTED_COLUMN_RULE = "holds lists, other nested values or intervals"
 
 
 def _nested_to_texts(array: Array) -> Array:
@@ -1215,7 +1214,7 @@ def _is_text(data_type: DataType) -> bool:
 
 ROWS_PER_BATCH = 2**17
 """Rows of a batch."""
-SCANNED = "scanned"
+BATCH_TABLE = "scanned"
 """Table name of registered batches."""
 
 
@@ -1237,7 +1236,7 @@ class ArrowSource:
             # pyarrow converts nested values and intervals to text; decimals, text and bytes need no pyarrow
             if is_read_as_text and not (_is_decimal(data_type) or _is_text(data_type)):
                 nested.append(position)
-        return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED)
+        return {} if not nested or has_pyarrow() else dict.fromkeys(nested, NESTED_COLUMN_RULE)
 
     def row_count_sql(self, positions: Sequence[int]) -> None:
         """Return None: no query counts the rows, which are counted while batches are read.
@@ -1264,8 +1263,8 @@ class ArrowSource:
             for batch in self.read_batches(positions):
                 yield RecordBatch.from_arrays([*map(plain_array, batch)], schema=schema)
 
-        connection.register(SCANNED, Stream(schema, convert_batches))
-        return SCANNED
+        connection.register(BATCH_TABLE, Stream(schema, convert_batches))
+        return BATCH_TABLE
 
     def scan_decoded(
         self, connection: duckdb.DuckDBPyConnection, positions: Sequence[int], texts: Sequence[int]

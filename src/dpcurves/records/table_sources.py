@@ -60,9 +60,9 @@ if TYPE_CHECKING:
 Bytes = NDArray[np.uint8]
 
 LINE_FEED, CARRIAGE_RETURN, QUOTE = b'\n\r"'
-READ_AT_ONCE = 2**21
+BYTES_PER_READ = 2**21
 """Bytes read at once: more than the longest line."""
-WHOLE = "whole"
+LINE_COLUMN = "whole"
 """Name of the column with whole lines."""
 
 
@@ -154,7 +154,7 @@ class CsvSource:
         Returns:
             Name of the table, to be written after FROM. All columns are binary.
         """
-        names = [*map(sources.sql_name, positions), *([WHOLE] if whole else [])]
+        names = [*map(sources.sql_name, positions), *([LINE_COLUMN] if whole else [])]
         schema = Schema([Field(name, DataType.binary()) for name in names])
 
         def make_batches() -> Iterator[RecordBatch]:
@@ -167,8 +167,8 @@ class CsvSource:
                 ]
                 yield RecordBatch.from_arrays([*fields, *([lines.texts()] if whole else [])], schema=schema)
 
-        connection.register(sources.SCANNED, sources.Stream(schema, make_batches))
-        return sources.SCANNED
+        connection.register(sources.BATCH_TABLE, sources.Stream(schema, make_batches))
+        return sources.BATCH_TABLE
 
     def _read_blocks(self) -> Iterator[LineBlock]:
         """Yield the lines below the headers of all CSV files in blocks, split into fields and decoded to UTF-8."""
@@ -244,7 +244,7 @@ def _read_to_end(file: BinaryIO) -> None:
     Args:
         file: Decompressed stream, open at any position.
     """
-    while file.read(READ_AT_ONCE):
+    while file.read(BYTES_PER_READ):
         pass
 
 
@@ -265,7 +265,7 @@ def read_line_blocks(file: BinaryIO) -> Iterator[Bytes]:
         file: CSV file, open behind its header.
     """
     remainder = b""
-    while chunk := file.read(READ_AT_ONCE):
+    while chunk := file.read(BYTES_PER_READ):
         head, line_feed, tail = chunk.rpartition(b"\n")
         if line_feed:
             yield np.frombuffer(remainder + head + line_feed, dtype=np.uint8)
@@ -413,7 +413,7 @@ def describe_unreadable_parquet(path: Path) -> str:
     return f"{path.name!r} does not begin as a Parquet file does; if it is a CSV file, let its name end in .csv"
 
 
-NUMBERS = {
+NUMBER_TYPES = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
     "DOUBLE",
 }  # fmt: skip
@@ -574,7 +574,7 @@ def source_of_parquet(group: FileGroup) -> ParquetSource:
     return _parquet_by_pyarrow(group) if sources.has_pyarrow() else _parquet_by_duckdb(group)
 
 
-MIXED = "the files have different columns; give files with one header or schema"
+DIFFERENT_COLUMNS_RULE = "the files have different columns; give files with one header or schema"
 KEY_COLUMN = sources.ColumnKind.FIELDS
 """Partition keys are texts without a declared type, as the fields of CSV."""
 
@@ -600,7 +600,7 @@ def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
     schemas = [file_schema.to_arrow_schema() for file_schema in file_schemas]
     schema = schemas[0]
     if any((other.names, other.types) != (schema.names, schema.types) for other in schemas[1:]):
-        raise InvalidArgument("data", MIXED)
+        raise InvalidArgument("data", DIFFERENT_COLUMNS_RULE)
     names = _require_distinct(group.paths[0], [*schema.names, *group.keys])
     uuids = _find_uuid_columns(file_schemas[0])
     types = (
@@ -795,13 +795,13 @@ def _parquet_by_duckdb(group: FileGroup) -> ParquetSource:
         for path in group.paths
     ]
     if any(other != schemas[0] for other in schemas[1:]):
-        raise InvalidArgument("data", MIXED)
+        raise InvalidArgument("data", DIFFERENT_COLUMNS_RULE)
     fields = [*schemas[0], *(_Field(key, "BYTE_ARRAY", "", "BLOB") for key in group.keys)]
     names = _require_distinct(group.paths[0], [field.name for field in fields])
-    unreadable = {position: NOT_BY_DUCKDB for position, field in enumerate(fields) if not field.is_readable}
-    unreadable |= {position: NOT_NAMED for position, name in enumerate(names) if not name}
+    unreadable = {position: UNSUPPORTED_TYPE_RULE for position, field in enumerate(fields) if not field.is_readable}
+    unreadable |= {position: EMPTY_NAME_RULE for position, name in enumerate(names) if not name}
     if not has_distinct_names(names):
-        unreadable = dict.fromkeys(range(len(names)), NOT_CLEAR)
+        unreadable = dict.fromkeys(range(len(names)), AMBIGUOUS_NAME_RULE)
     readable = [position for position in range(len(names)) if position not in unreadable]
     texts = [position for position in readable if fields[position].duckdb_type == "VARCHAR"]
     values = [
@@ -822,16 +822,16 @@ def _parquet_by_duckdb(group: FileGroup) -> ParquetSource:
     for position in unreadable:
         columns[position] = replace(columns[position], kind=fields[position].kind)
     arrow_source = replace(relation_source, columns=tuple(columns))
-    is_plain = tuple(field.duckdb_type in NUMBERS for field in fields)
+    is_plain = tuple(field.duckdb_type in NUMBER_TYPES for field in fields)
     return ParquetSource(
         _format_scans(group), _format_lenient_scans(group), names, is_plain, frozenset(texts), arrow_source, unreadable,
         owner=engine,
     )  # fmt: skip
 
 
-NOT_BY_DUCKDB = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
-NOT_CLEAR = "has a name that differs from another one in case only"
-NOT_NAMED = "has an empty name, which SQL does not allow"
+UNSUPPORTED_TYPE_RULE = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
+AMBIGUOUS_NAME_RULE = "has a name that differs from another one in case only"
+EMPTY_NAME_RULE = "has an empty name, which SQL does not allow"
 
 
 class _Field(NamedTuple):
@@ -850,7 +850,7 @@ class _Field(NamedTuple):
         """Whether DuckDB reads the column without errors for any stored values."""
         if self.physical_type is None or self.physical_type == "INT96":
             return False
-        if self.duckdb_type in NUMBERS:
+        if self.duckdb_type in NUMBER_TYPES:
             return not self.logical_type.lower().startswith("decimal")
         if self.duckdb_type.startswith("TIMESTAMP"):
             return any(unit in self.logical_type for unit in ("MicroSeconds", "NanoSeconds", "TIMESTAMP_MICROS"))
@@ -865,7 +865,7 @@ class _Field(NamedTuple):
         """Kind that a message states for a column which DuckDB cannot read for all values."""
         if self.physical_type is None:
             return sources.ColumnKind.OTHER
-        if self.duckdb_type in NUMBERS or self.duckdb_type == "DECIMAL":
+        if self.duckdb_type in NUMBER_TYPES or self.duckdb_type == "DECIMAL":
             return sources.ColumnKind.NUMBERS
         if self.duckdb_type in {"VARCHAR", "JSON", "UUID", "BLOB"}:
             return sources.ColumnKind.TEXT
@@ -921,16 +921,16 @@ def _quote_path(path: Path) -> str:
 # SENSITIVE. Records of a DuckDB relation, on its owner's connection.
 
 
-WIDE = {"hugeint", "uhugeint", "bignum", "varint"}
+WIDE_INTEGER_TYPES = {"hugeint", "uhugeint", "bignum", "varint"}
 """DuckDB's integers with more than 64 bits, read as decimals."""
-TAKEN = {
+ARROW_READY_TYPES = {
     "null", "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint",
     "float", "double", "decimal", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
     "timestamp with time zone", "timestamptz_ns", "enum",
 }  # fmt: skip
 """DuckDB types that are converted to Arrow as they are."""
-TEXTS = {"varchar", "uuid", "blob"}
-TIMES = {"time with time zone", "interval"}
+TEXT_TYPES = {"varchar", "uuid", "blob"}
+UNSUPPORTED_TIME_TYPES = {"time with time zone", "interval"}
 LONGEST_OF_MANY = 2**31 // sources.ROWS_PER_BATCH - 1
 """Largest length of a text in bytes, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of
 text)."""
@@ -963,7 +963,7 @@ def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = 
             The columns of a batch in the order of `positions`.
         """
         rows = projected.project(", ".join(f"#{position + 1}" for position in positions))
-        if reads_small_batches and not all(kinds[position] in TAKEN for position in positions):
+        if reads_small_batches and not all(kinds[position] in ARROW_READY_TYPES for position in positions):
             # 2**10: rows of a batch with texts, so that texts of the maximum length fit into an Arrow array
             rows = rows.to_arrow_reader(2**10)
         return sources.read_batches(rows)
@@ -1004,7 +1004,7 @@ def _format_value(position: int, kind: str, longest: int) -> str:
         longest: Maximum bytes of a text; a longer one is NULL.
     """
     value = f"#{position + 1}"
-    if kind not in TAKEN:
+    if kind not in ARROW_READY_TYPES:
         text = f"CAST({value} AS VARCHAR)"
         value = f"CASE WHEN strlen({text}) <= {longest} THEN {value if kind == 'blob' else text} END"
     return f"{value} AS c{position}"
@@ -1021,20 +1021,22 @@ def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]
     """
     if labels:
         return sources.enum_column(name, labels)
-    if kind in WIDE:
+    if kind in WIDE_INTEGER_TYPES:
         return sources.decimal_column(name)
     if kind == "uuid":
         return sources.uuid_column(name)
     column = sources.column_from_arrow_type(name, declared)
-    if kind in TAKEN | TEXTS:
+    if kind in ARROW_READY_TYPES | TEXT_TYPES:
         return column
-    return sources.Column(name, sources.ColumnKind.TIMES if kind in TIMES else sources.ColumnKind.OTHER, column.number)
+    return sources.Column(
+        name, sources.ColumnKind.TIMES if kind in UNSUPPORTED_TIME_TYPES else sources.ColumnKind.OTHER, column.number
+    )
 
 
 # SENSITIVE. Records in memory: data frames, Arrow tables, and mappings from names to arrays.
 
 
-UNREAD = (
+UNREADABLE_COLUMN_RULE = (
     "a column cannot be read; check its values and their type (the message is not shown, because it may quote a record)"
 )
 NAMES_OF_TEXT = {"str", "string", "large_string"}
@@ -1047,7 +1049,7 @@ KINDS_OF_NUMPY = MappingProxyType(
         "m": sources.ColumnKind.TIMES,
     }
 )
-ARROW = {"pyarrow", "arro3"}
+ARROW_LIBRARIES = {"pyarrow", "arro3"}
 """Libraries whose arrays need no conversion."""
 
 
@@ -1324,14 +1326,14 @@ def _column_from_values(name: str, values: Any) -> MemoryColumn:
         return _column_from_texts(name, sources.ColumnKind.UNTYPED, lambda: values)
     if isinstance(values, np.ndarray):
         return _column_from_numpy(name, values)
-    if type(values).__module__.partition(".")[0] not in ARROW:
+    if type(values).__module__.partition(".")[0] not in ARROW_LIBRARIES:
         import narwhals as nw
 
         series = nw.from_native(values, series_only=True, pass_through=True)
         if isinstance(series, nw.Series):
             return column_from_series(name, series)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-        return sources.hide_failure(lambda: column_from_arrow(name, values), UNREAD)
+        return sources.hide_failure(lambda: column_from_arrow(name, values), UNREADABLE_COLUMN_RULE)
     raise WrongArgumentType(
         "data", f"column {name!r} is of type {type(values).__name__}; an array, a series or a list is needed"
     )
@@ -1380,7 +1382,7 @@ def _column_from_texts(name: str, kind: sources.ColumnKind, values: Callable[[],
 # SENSITIVE. Opening of data by kind.
 
 
-KINDS = (
+TABLE_KINDS = (
     "a path to a .csv, .tsv, .txt or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB "
     "relation"
 )
@@ -1453,7 +1455,7 @@ def open_source(data: Any, delimiter: str) -> sources.Source:
         lambda: _open_frame(data), "the frame cannot be read; its columns must have distinct names"
     )
     if source is None:
-        raise WrongArgumentType("data", f"{KINDS} is needed, got {type(data).__name__}")
+        raise WrongArgumentType("data", f"{TABLE_KINDS} is needed, got {type(data).__name__}")
     return source
 
 
@@ -1463,7 +1465,7 @@ def _open_frame(data: Any) -> sources.Source | None:
     Args:
         data: Any object.
     """
-    if type(data).__module__.partition(".")[0] in ARROW and hasattr(data, "__arrow_c_stream__"):
+    if type(data).__module__.partition(".")[0] in ARROW_LIBRARIES and hasattr(data, "__arrow_c_stream__"):
         return source_of_table(data)
     import narwhals as nw
 
@@ -1527,5 +1529,5 @@ def _source_of_csv_files(file: CsvFile, paths: Sequence[Path]) -> CsvSource:
     first, *others = (source_of_csv(replace(file, file=path)) for path in paths)
     names = [column.name for column in first.columns]
     if any([column.name for column in other.columns] != names for other in others):
-        raise InvalidArgument("data", MIXED)
+        raise InvalidArgument("data", DIFFERENT_COLUMNS_RULE)
     return replace(first, more_paths=tuple(paths[1:]))

@@ -51,7 +51,7 @@ import numpy as np
 
 from ..data import Category
 
-TRUTHS = ("false", "true")
+TRUTH_NAMES = ("false", "true")
 """Names of the truth values 0 and 1."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 """A number in plain digits: no leading zeros, plus sign, spaces or exponent."""
@@ -200,7 +200,7 @@ def _parse_truth(text: str) -> Key | None:
     Args:
         text: Category as text.
     """
-    truths = (*TRUTHS, "0", "1")
+    truths = (*TRUTH_NAMES, "0", "1")
     return float(truths.index(text.lower()) % 2) if text.lower() in truths else None
 
 
@@ -321,7 +321,7 @@ def suggest_spelling(category: Category, declared: ValueType) -> str:
     '00000000-0000-0000-0000-00000000abcd'
     """
     if declared is ValueType.TRUTH:
-        return " or ".join(TRUTHS[::-1])
+        return " or ".join(TRUTH_NAMES[::-1])
     if declared is ValueType.UUID:
         return _format_uuid(str(category)) or "a UUID, as in 00000000-0000-0000-0000-00000000abcd"
     number = parse_number(category) if isinstance(category, str) else category

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..arguments import MissingPackage
 
-READ_AT_ONCE = 2**17
+COMPRESSED_BYTES_PER_READ = 2**17
 """Bytes of compressed data that are read at a time, as the library recommends."""
 
 
@@ -35,7 +35,7 @@ def open_zstd(path: Path) -> io.BufferedReader:
         raise MissingPackage(
             "data", "zstandard is needed to read .zst; install it: pip install 'dpcurves[zstd]'"
         ) from None
-    return io.BufferedReader(_ZstdReader(path, zstandard), READ_AT_ONCE)
+    return io.BufferedReader(_ZstdReader(path, zstandard), COMPRESSED_BYTES_PER_READ)
 
 
 class _ZstdReader(io.RawIOBase):
@@ -101,11 +101,11 @@ class _ZstdReader(io.RawIOBase):
         piece = b""
         if self._frame.eof:
             piece = self._frame.unused_data
-            piece = piece or self._file.read(READ_AT_ONCE)
+            piece = piece or self._file.read(COMPRESSED_BYTES_PER_READ)
             if not piece:
                 return False
             self._frame = self._library.ZstdDecompressor().decompressobj()
-        piece = piece or self._file.read(READ_AT_ONCE)
+        piece = piece or self._file.read(COMPRESSED_BYTES_PER_READ)
         if not piece:
             raise OSError("the compressed data end early")
         try:

@@ -1,6 +1,6 @@
 from .choice import (
-    ADAPTIVELY,
-    AT_ONCE,
+    ADAPTIVE_STRATEGIES,
+    ONE_ROUND_STRATEGIES,
     SELECTION_FRACTION,
     build_category_query,
     choose_strategy,
@@ -14,8 +14,8 @@ from .choice import (
 from .partitions import AdaptivePartition, Bisection, QuantilePartition
 
 __all__ = [
-    "ADAPTIVELY",
-    "AT_ONCE",
+    "ADAPTIVE_STRATEGIES",
+    "ONE_ROUND_STRATEGIES",
     "SELECTION_FRACTION",
     "AdaptivePartition",
     "Bisection",

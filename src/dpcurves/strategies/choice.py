@@ -1,8 +1,9 @@
 """Strategy selection: a table from each type of workload to the strategy, a sequence of noisy queries, that answers it.
 
 A *workload* states the counts or sums that a question needs. A *strategy* is a generator of queries with fractions of
-the loss, which receives the noisy answers and returns the counts. The tables `AT_ONCE` (trust models that answer once)
-and `ADAPTIVELY` (several rounds) map each type of workload to its strategy; `choose_strategy` looks it up.
+the loss, which receives the noisy answers and returns the counts. The tables `ONE_ROUND_STRATEGIES` (trust models that
+answer once) and `ADAPTIVE_STRATEGIES` (several rounds) map each type of workload to its strategy; `choose_strategy`
+looks it up.
 
 Two smaller strategies, which need no file, are here as well:
 
@@ -37,7 +38,7 @@ import numpy as np
 from ..arguments import InvalidArgument, WrongArgumentType
 from ..arrays import BoolArray, FloatArray
 from ..conversation import (
-    ALL,
+    WHOLE_BUDGET,
     AutomaticGridWorkload,
     AutomaticRangeWorkload,
     CellWorkload,
@@ -76,7 +77,7 @@ def compare_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[
         workload: The intervals around the middle of a grid, and the share of the records to cover.
         setting: Loss and adjacency; not read, because the query is fixed.
     """
-    release = yield Step(workload.query, ALL)
+    release = yield Step(workload.query, WHOLE_BUDGET)
     (interval,) = release.values
     return CoverageInterval(release, interval, release.plan.distribution.alpha)
 
@@ -96,7 +97,7 @@ def count_intervals(workload: CoverageWorkload, setting: Setting) -> Strategy[Co
         setting: Loss and adjacency; not read, because the query is fixed.
     """
     query = workload.query
-    release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), ALL)
+    release = yield Step(CountQuery(query.axes, CountUse.PREFIXES), WHOLE_BUDGET)
     excess = excess_weights(query) @ np.asarray(Evidence.from_release(release).unbiased_cells[0])
     covers_share = [*(excess + query.spare >= 0).tolist(), True]
 
@@ -385,8 +386,8 @@ def count_cells(workload: TableWorkload, setting: Setting) -> Strategy[Estimated
         Generator of steps, which returns the estimated counts inside and outside the grids and the missing count.
     """
     if workload.estimator is not None:
-        return (yield from workload.estimator.estimate_table(workload.axes, setting, ALL))
-    release = yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL)
+        return (yield from workload.estimator.estimate_table(workload.axes, setting, WHOLE_BUDGET))
+    release = yield Step(CountQuery(workload.axes, CountUse.CELLS), WHOLE_BUDGET)
     evidence = Evidence.from_release(release)
     extent = Extent.from_axes(workload.axes)
     cells, missing = evidence.sums.reconstruct(np.asarray(release.values, dtype=np.float64), evidence.total)
@@ -409,7 +410,7 @@ def count_refined_cells(workload: TableWorkload, setting: Setting) -> Strategy[E
         Generator of steps, which returns the estimated counts inside and outside the grids and the missing count.
     """
     estimator = workload.estimator or RefinedGridEstimator()
-    return (yield from estimator.estimate_table(workload.axes, setting, ALL))
+    return (yield from estimator.estimate_table(workload.axes, setting, WHOLE_BUDGET))
 
 
 # Choice of a workload's strategy: for holders that count once, and for holders that can count again on chosen cells.
@@ -426,7 +427,8 @@ def choose_strategy(
     returns the answer of the workload.
 
     Args:
-        strategies: `AT_ONCE` for a trust model that answers once; `ADAPTIVELY` for one that can answer several rounds,
+        strategies: `ONE_ROUND_STRATEGIES` for a trust model that answers once; `ADAPTIVE_STRATEGIES` for one that can
+        answer several rounds,
             of which public facts decide how many are used.
         workload: What a question needs.
         setting: Loss and adjacency.
@@ -452,7 +454,7 @@ def _ask_cells(workload: CellWorkload, setting: Setting) -> Strategy[TableCounts
     Returns:
         Generator of one step, which returns the counts.
     """
-    return TableCounts.from_last_release([(yield Step(CountQuery(workload.axes, CountUse.CELLS), ALL))])
+    return TableCounts.from_last_release([(yield Step(CountQuery(workload.axes, CountUse.CELLS), WHOLE_BUDGET))])
 
 
 def _ask_query(workload: SingleQueryWorkload, setting: Setting) -> Strategy[Release]:
@@ -465,10 +467,10 @@ def _ask_query(workload: SingleQueryWorkload, setting: Setting) -> Strategy[Rele
     Returns:
         Generator of one step, which returns the release.
     """
-    return (yield Step(workload.query, ALL))
+    return (yield Step(workload.query, WHOLE_BUDGET))
 
 
-AT_ONCE: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
+ONE_ROUND_STRATEGIES: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
     {
         CellWorkload: _ask_cells,
         PrefixWorkload: prefixes.count_once,
@@ -484,9 +486,9 @@ AT_ONCE: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
     }
 )
 """Strategies of holders that count once, by types of workloads."""
-ADAPTIVELY: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
+ADAPTIVE_STRATEGIES: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
     {
-        **AT_ONCE,
+        **ONE_ROUND_STRATEGIES,
         PrefixWorkload: prefixes.count_adaptively,
         RankingWorkload: ranks.count_chosen_thresholds,
         ScoreGroupWorkload: ranks.ask_groups,

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray
-from ..conversation import ALL, Evidence, Release, Setting, Step, Strategy, TableCounts
+from ..conversation import WHOLE_BUDGET, Evidence, Release, Setting, Step, Strategy, TableCounts
 from ..data import Axis, Grid, LatticeAxis, Spacing
 from ..data.axis import find_multiples
 from ..queries import CountQuery, CountUse
@@ -112,7 +112,7 @@ class LatticeSearch(NamedTuple):
     lattice: FoundLattice | None
 
 
-NOT_SEARCHED = LatticeSearch((), Fraction(0), None)
+NO_LATTICE_SEARCH = LatticeSearch((), Fraction(0), None)
 """The result without a search."""
 
 
@@ -201,13 +201,13 @@ def spend_remainder(strategy: Strategy[TableCounts], search: LatticeSearch) -> G
 
     Args:
         strategy: A strategy that would spend the whole loss.
-        search: The result of the search. `NOT_SEARCHED` leaves the strategy its whole loss.
+        search: The result of the search. `NO_LATTICE_SEARCH` leaves the strategy its whole loss.
 
     Returns:
         The strategy's counts; `releases` begins with the releases of the search, and `lattice_counts` is its second
         count, None if no lattice was found.
     """
-    remaining = ALL - search.budget_fraction
+    remaining = WHOLE_BUDGET - search.budget_fraction
     try:
         step = next(strategy)
         while True:
@@ -223,8 +223,9 @@ def search_edges(
 ) -> Generator[Step, Release, LatticeSearch]:
     """Yield queries that test whether nearly all numbers of a column are edges of its grid, as `search_lattice` does.
 
-    Nothing is asked, and `NOT_SEARCHED` is returned, if the edges are not multiples of a round step (`find_edge_step`),
-    if the column holds predictions of a model, if the loss has rho 0, or if records are known to be too few.
+    Nothing is asked, and `NO_LATTICE_SEARCH` is returned, if the edges are not multiples of a round step
+    (`find_edge_step`), if the column holds predictions of a model, if the loss has rho 0, or if records are known to be
+    too few.
 
     Args:
         axis: The column on its grid.
@@ -236,14 +237,14 @@ def search_edges(
     records = setting.adjacency.public_record_count
     step = find_edge_step(axis.grid)
     if not step or not isinstance(axis.column, str) or setting.loss.rho == 0:
-        return NOT_SEARCHED
+        return NO_LATTICE_SEARCH
     if records is None:
         if only_pairs and axis.grid.cells < TUNING.fewest_pair_cells:
-            return NOT_SEARCHED
+            return NO_LATTICE_SEARCH
         return (yield from search_lattice(axis, step, None, ratio, only_pairs=only_pairs))
     is_searched = has_enough_pairs(records, records * ratio) if only_pairs else records * ratio >= TUNING.least_ratio
     if not is_searched:
-        return NOT_SEARCHED
+        return NO_LATTICE_SEARCH
     return (yield from search_lattice(axis, step, records, records * ratio, only_pairs=only_pairs))
 
 

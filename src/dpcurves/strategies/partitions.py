@@ -35,7 +35,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers
 from ..arrays import FloatArray
-from ..conversation import ALL, Axes, Evidence, Release, Setting, Step, Strategy, TableCounts
+from ..conversation import WHOLE_BUDGET, Axes, Evidence, Release, Setting, Step, Strategy, TableCounts
 from ..data import Axis, Grid, Outside
 from ..distributions import Family, IntervalSums, Noise, Tier, least_squares, round_error
 from ..queries import PartitionQuery, Places, QuantileCutsQuery, SplitRule, TreePartitionQuery
@@ -106,7 +106,7 @@ class Bisection:
             )
             counts = estimate_intervals(merge_releases(releases))
         _halve_fullest(starts, counts, axis.slots)
-        budget_fraction = ALL - EARLY_ROUNDS_FRACTION if releases else ALL
+        budget_fraction = WHOLE_BUDGET - EARLY_ROUNDS_FRACTION if releases else WHOLE_BUDGET
         return (yield from count_between(axes, starts, releases, setting, budget_fraction=budget_fraction))
 
     def __str__(self) -> str:
@@ -167,7 +167,11 @@ class AdaptivePartition:
         partition = yield Step(self._partition_query(axis), PARTITION_FRACTION)
         leaves = SplitRule((axis.slots,), (self.branching_factor,)).find_leaves(partition.values)
         starts = leaves.lower[:, 0].tolist()
-        return (yield from count_between(axes, starts, [partition], setting, budget_fraction=ALL - PARTITION_FRACTION))
+        return (
+            yield from count_between(
+                axes, starts, [partition], setting, budget_fraction=WHOLE_BUDGET - PARTITION_FRACTION
+            )
+        )
 
     def _partition_query(self, axis: Axis) -> TreePartitionQuery:
         """Return the query of PrivTree that asks for a private partition of this axis, chosen by noisy counts.
@@ -228,7 +232,7 @@ class QuantilePartition:
         cuts = yield Step(QuantileCutsQuery((axis,), self.pieces), CUTS_FRACTION)
         first = int(axis.grid.outside is Outside.APART)  # the slot of the first cell
         starts = [cut + first for cut in cuts.values if cut < axis.grid.cells]
-        return (yield from count_between(axes, starts, [cuts], setting, budget_fraction=ALL - CUTS_FRACTION))
+        return (yield from count_between(axes, starts, [cuts], setting, budget_fraction=WHOLE_BUDGET - CUTS_FRACTION))
 
     def __str__(self) -> str:
         return f"between {self.pieces} private quantiles"

@@ -50,7 +50,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import (
-    ALL,
+    WHOLE_BUDGET,
     CountsBelowWorkload,
     Evidence,
     PrefixWorkload,
@@ -850,7 +850,7 @@ def count_below(workload: CountsBelowWorkload, setting: Setting) -> Strategy[Tab
         setting: Ignored.
     """
     query = PrefixQuery(workload.axes, prefix_lengths=()).with_edges(workload.edges)
-    release = yield Step(query, ALL)
+    release = yield Step(query, WHOLE_BUDGET)
     merged_grid = workload.axis.grid.merge_cells(workload.edges)
     return TableCounts((release,), (Evidence.from_release(release).as_cell_counts(query.rows),), merged_grid)
 
@@ -908,7 +908,7 @@ def _prefix_step(axis: Axis, slots: Iterable[int]) -> Step:
         axis: Axis on a grid.
         slots: Numbers of cells: each prefix holds the cells before that number.
     """
-    return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), ALL)
+    return Step(PrefixQuery((axis,), prefix_lengths=tuple(sorted(slots))), WHOLE_BUDGET)
 
 
 # Count, refine, refine: rounds of counts of one column, on intervals chosen from the answers before.
@@ -927,7 +927,9 @@ def count_once(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCoun
     if workload.method is not None:
         return (yield from workload.method.ask_rounds(workload.axes, setting))
     hint = None if workload.hint is Hint.SPREAD else workload.hint
-    return TableCounts.from_last_release([(yield Step(CountQuery(workload.axes, CountUse.PREFIXES, hint), ALL))])
+    return TableCounts.from_last_release(
+        [(yield Step(CountQuery(workload.axes, CountUse.PREFIXES, hint), WHOLE_BUDGET))]
+    )
 
 
 def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[TableCounts]:
@@ -947,7 +949,7 @@ def count_adaptively(workload: PrefixWorkload, setting: Setting) -> Strategy[Tab
     if not workload.searches_lattice or not isinstance(axis, Axis):
         return (yield from _count_cells(workload, setting, are_values=False))
     search = yield from lattices.search_edges(axis, setting, signal_to_noise(1.0, setting), only_pairs=not rows)
-    rest = replace(setting, loss=setting.loss * (ALL - search.budget_fraction))
+    rest = replace(setting, loss=setting.loss * (WHOLE_BUDGET - search.budget_fraction))
     # Rounds find single values of one row, which lose less in them than in counts of every cell.
     strategy = _count_cells(workload, rest, are_values=bool(rows) and search.lattice is not None)
     return (yield from lattices.spend_remainder(strategy, search))
@@ -1043,7 +1045,7 @@ def search_quantiles(axis: Axis, shares: tuple[float, ...], setting: Setting) ->
     """
     layout = build_layout(axis.slots)
     base_noise = setting.count_noise()
-    remaining = ALL - SEARCH_ROUND_FRACTION
+    remaining = WHOLE_BUDGET - SEARCH_ROUND_FRACTION
     total = setting.adjacency.public_record_count
     single_records = setting.adjacency.unit.records == 1
 

@@ -64,7 +64,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, multiples_of
 from ..conversation import (
-    ALL,
+    WHOLE_BUDGET,
     AutomaticGridWorkload,
     AutomaticRangeWorkload,
     Evidence,
@@ -551,7 +551,7 @@ class _SearchState:
     column: str
     pilot_counts: PilotCounts
     releases: tuple[Release, ...] = ()
-    remaining_budget: Fraction = ALL
+    remaining_budget: Fraction = WHOLE_BUDGET
 
     @property
     def slots(self) -> int:
@@ -682,7 +682,7 @@ def search_range(workload: AutomaticGridWorkload, setting: Setting) -> Strategy[
         workload: Names the column and the approximate number of cells.
         setting: Loss of the question, and adjacency, which may have a public number of records.
     """
-    budget_fraction = ALL / TUNING.rounds_alone
+    budget_fraction = WHOLE_BUDGET / TUNING.rounds_alone
     total = setting.adjacency.public_record_count
     state = yield from _SearchState(workload.column, PilotCounts(DECADES)).ask_pilot_query(budget_fraction)
     for _ in range(TUNING.rounds_alone - 1):

@@ -42,8 +42,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray
 from ..conversation import (
-    ALL,
     HALF_WIDTH_STEPS,
+    WHOLE_BUDGET,
     Evidence,
     GroupBudgetFractions,
     RankingWorkload,
@@ -156,7 +156,7 @@ def count_fixed_thresholds(workload: RankingWorkload, setting: Setting) -> Strat
         workload: The two classes and the score on its grid.
         setting: Loss and adjacency; not read, because the query is fixed.
     """
-    return (yield from _count_classes(workload, workload.score, (), ALL))
+    return (yield from _count_classes(workload, workload.score, (), WHOLE_BUDGET))
 
 
 def count_chosen_thresholds(workload: RankingWorkload, setting: Setting) -> Strategy[TableCounts]:
@@ -234,10 +234,10 @@ def _count_records(
         setting: Loss and adjacency.
     """
     if setting.adjacency.public_record_count is not None:
-        return float(setting.adjacency.public_record_count), (), ALL
+        return float(setting.adjacency.public_record_count), (), WHOLE_BUDGET
     single_cell = Axis(workload.score.column, workload.score.grid.merge_cells([]))
     release = yield Step(CountQuery((workload.classes, single_cell), CountUse.CELLS), COUNT_FRACTION)
-    return float(Evidence.from_release(release).unbiased_cells.sum()), (release,), ALL - COUNT_FRACTION
+    return float(Evidence.from_release(release).unbiased_cells.sum()), (release,), WHOLE_BUDGET - COUNT_FRACTION
 
 
 def has_few_values(grid: Grid, records: float, setting: Setting) -> bool:
@@ -289,10 +289,10 @@ def _search_lattice(
     score, signal = workload.score, signal_to_noise(records, setting)
     is_searched = workload.thresholds is RocThresholds.QUANTILES and signal >= lattices.TUNING.least_ratio
     if not is_searched or score.grid.values is not None or not isinstance(score.column, str):
-        return lattices.NOT_SEARCHED
+        return lattices.NO_LATTICE_SEARCH
     step = lattices.choose_step(score.grid, choose_most_values(records, setting))
     if not step:
-        return lattices.NOT_SEARCHED
+        return lattices.NO_LATTICE_SEARCH
     return (yield from lattices.search_lattice(score, step, records, signal, has_points=True))
 
 
@@ -631,7 +631,7 @@ def ask_all_cells(workload: ScoreGroupWorkload, setting: Setting) -> Strategy[Sc
     Returns:
         Generator of one step, which returns the release and the grid.
     """
-    release = yield Step(CountQuery((workload.classes, workload.score), CountUse.PREFIXES), ALL)
+    release = yield Step(CountQuery((workload.classes, workload.score), CountUse.PREFIXES), WHOLE_BUDGET)
     return ScoreGroupReleases((release,), workload.score.grid, release, None)
 
 
@@ -681,7 +681,7 @@ def _ask_groups_after_pilot_query(
         setting: Loss and adjacency.
     """
     score = workload.score
-    remaining = ALL - pilot_fraction
+    remaining = WHOLE_BUDGET - pilot_fraction
     shares, bounds, pilot_release = yield from ask_even_intervals(score, TUNING.group_intervals, pilot_fraction)
     if float(shares.max()) > TUNING.crowded:
         fractions = GroupBudgetFractions(*(fraction * remaining for fraction in workload.budget_fractions))

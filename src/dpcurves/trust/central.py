@@ -32,7 +32,7 @@ from ..mechanisms import AUTO, LazyMechanism, Mechanism, MechanismChoice, add_no
 from ..noise.randomness import Memory, Randomness
 from ..privacy import Adjacency, PrivacyLoss
 from ..queries import MOST_COUNTED, CountQuery, PartitionQuery, Query
-from ..strategies import ADAPTIVELY, AT_ONCE, choose_strategy
+from ..strategies import ADAPTIVE_STRATEGIES, ONE_ROUND_STRATEGIES, choose_strategy
 from .base import Answer, require_charged
 
 if TYPE_CHECKING:
@@ -122,9 +122,9 @@ class Curator:
     counted: CountedTable = field(default_factory=CountedTable)
 
 
-SEEDED = "seeded"
+SEEDED_FIELD = "seeded"
 """Field of a memory: 1 if its noise comes from a seed, 0 if from the operating system."""
-PAID = "paid"
+PAID_FIELD = "paid"
 """Field of a memory: the first 60 bits of the fingerprint of the query that was paid for."""
 
 
@@ -163,7 +163,7 @@ class Central:
             loss: Privacy budget of the workload.
             adjacency: Neighbouring relation of the guarantee.
         """
-        strategies = ADAPTIVELY if isinstance(self.mechanism, MechanismChoice) else AT_ONCE
+        strategies = ADAPTIVE_STRATEGIES if isinstance(self.mechanism, MechanismChoice) else ONE_ROUND_STRATEGIES
         return choose_strategy(strategies, workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
@@ -257,13 +257,13 @@ def _open_memory(query: Query, memory: Memory, randomness: Randomness) -> None:
     """
     seeded = int(randomness.is_seeded)
     paid = int(fingerprint(query.charged_query)[:15], 16)  # 15 hexadecimal digits fit a signed 64-bit integer
-    header = {SEEDED: seeded, PAID: paid}
+    header = {SEEDED_FIELD: seeded, PAID_FIELD: paid}
     stored_header = memory.keep(header) if query == query.charged_query else memory.recall(list(header))
     if stored_header.keys() != header.keys():
         raise InvalidArgument("memory", "the stored noise of this request is lost; ask under a new request")
-    if stored_header[PAID] != paid:
+    if stored_header[PAID_FIELD] != paid:
         raise InvalidArgument("memory", "this request paid for another query; ask under a new request")
-    if stored_header[SEEDED] != seeded:
+    if stored_header[SEEDED_FIELD] != seeded:
         raise InvalidArgument(
             "randomness",
             "this request began with noise of the other kind (seeded or unseeded); go on with the same kind",

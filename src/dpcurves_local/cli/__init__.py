@@ -5,7 +5,7 @@ from dpcurves.cli.app import Group, PackageCommands
 from .serving import LOCAL_PLANS, SERVING_COMMANDS
 from .tasks import LOCAL_COMMANDS
 
-PROVIDED = PackageCommands(
+PACKAGE_COMMANDS = PackageCommands(
     plans=LOCAL_PLANS,
     groups={"local": Group("The local model: people who trust nobody.", {**LOCAL_COMMANDS, **SERVING_COMMANDS})},
 )

@@ -188,7 +188,7 @@ def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negative
 LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_local})
 
 
-NEEDED = ("httptools", "prometheus_client", "starlette", "uvicorn")
+SERVER_PACKAGES = ("httptools", "prometheus_client", "starlette", "uvicorn")
 """Packages that a server needs."""
 
 
@@ -287,7 +287,7 @@ def serve(document: LocalTaskDocument, server_options: ServerOptions, monitoring
 
     Example: dpcurves local serve --task task.json --store reports.bin --listen 127.0.0.1:8443 --tls cert.pem,key.pem
     """
-    require_packages("serve", "a server needs more packages; install dpcurves[servers]", *NEEDED)
+    require_packages("serve", "a server needs more packages; install dpcurves[servers]", *SERVER_PACKAGES)
     from dpcurves_parties.serving.identity import CertificatePair
     from dpcurves_parties.serving.server import Address, Limits
 

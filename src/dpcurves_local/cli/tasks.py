@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .. import Collection, SecondRound, Task
 
 
-COVERED = ("for these records", "for the population")
+INTERVAL_SCOPES = ("for these records", "for the population")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _format_intervals(interval: Callable[..., tuple[float, float]], level: float
     ends = (interval(level, population=population) for population in populations)
     words = (
         f"{low:{digits}} to {high:{digits}} ({level:.0%}, {subject})"
-        for (low, high), subject in zip(ends, COVERED, strict=False)
+        for (low, high), subject in zip(ends, INTERVAL_SCOPES, strict=False)
     )
     return ", ".join(words)
 
@@ -145,7 +145,7 @@ def _compute_statistic(word: str, curve: Any) -> tuple[float, Any]:
     return statistic.value, statistic.interval
 
 
-ASSUMED = (
+ASSUMPTIONS = (
     "assumed: one report of each person, whose name is known; the number of reports is public; no shuffling",
     "a person who lies can shift a count by the weight of one report",
 )
@@ -378,7 +378,7 @@ def write_task(
     plan = task.plan
     error = f"standard error: about {plan.error:.4g} of {task.people} people ({plan.error / task.people:.3%})"
     print_to_console(
-        make_console(), f"{task.question}: {task.loss}, {plan.made_by}", error, *ASSUMED, f"written: {new.out}"
+        make_console(), f"{task.question}: {task.loss}, {plan.made_by}", error, *ASSUMPTIONS, f"written: {new.out}"
     )
 
 
@@ -476,7 +476,7 @@ def aggregate(received: ReportFiles, document: LocalTaskDocument, kernel: Kernel
     collection = received.collect_reports(task)
     with suppress_curve_warnings():
         curve = collection.curve()
-    lines = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMED
+    lines = f"mechanism: {curve.privacy.mechanism}", describe_collection(collection), *ASSUMPTIONS
     deliver_with_notes(
         task.question,
         curve,
@@ -511,7 +511,7 @@ def publish(received: ReportFiles, document: LocalTaskDocument, first: SecondRou
         make_console(),
         f"round 2: {second_round.plan.made_by}",
         describe_collection(collection),
-        *ASSUMED,
+        *ASSUMPTIONS,
         f"written: {new.out}",
     )
 
@@ -541,7 +541,7 @@ def _print_area(second_round: SecondRound, received: ReportFiles, output: Output
         f"mechanism: {second_round.plan.made_by}",
         describe_collection(collection),
         *area.statements,
-        *ASSUMED,
+        *ASSUMPTIONS,
     )
 
 

@@ -7,7 +7,7 @@ from .pair import ASK_PAIRS, PAIR_COMMANDS, SERVER_COMMANDS, create_ask_commands
 from .pair_tasks import PAIR_PLANS
 from .tasks import TASK_COMMANDS
 
-PROVIDED = PackageCommands(
+PACKAGE_COMMANDS = PackageCommands(
     commands={**SERVER_COMMANDS, **PAIR_COMMANDS},
     plans=PAIR_PLANS,
     groups={

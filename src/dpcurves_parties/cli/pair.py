@@ -288,7 +288,7 @@ PAIR_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"pair": pair})
 
 
 KIND = "pair mean"
-COVERED = MappingProxyType({"for_these_records": False, "for_the_population": True})
+INTERVAL_SCOPES = MappingProxyType({"for_these_records": False, "for_the_population": True})
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
     Example: dpcurves ask pairs --task task.json --ticket tickets/analyst-1 --json out.json
     """
     require_pairs()
-    from ..pairs.task import ASSUMED
+    from ..pairs.task import ASSUMPTIONS
 
     task = document.read_pair_task()
     output = answer_options.output()
@@ -323,7 +323,7 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
     with show_spinner("the servers compute"):
         statistic = _ask_servers(task, bearer)
     screen = output.make_console()
-    intervals = {name: statistic.interval(level, population=population) for name, population in COVERED.items()}
+    intervals = {name: statistic.interval(level, population=population) for name, population in INTERVAL_SCOPES.items()}
     written = output.write_json(lambda: _encode_answer(task, statistic, level, intervals))
     if output.json is None:
         print_to_console(
@@ -335,7 +335,7 @@ def pairs(document: TaskFile, bearer: Bearer, answer_options: AnswerOptions) -> 
             ),
         )
     print_to_console(
-        screen, f"mechanism: {statistic.privacy.mechanism}; {statistic.privacy.loss}", *ASSUMED[task.trust]
+        screen, f"mechanism: {statistic.privacy.mechanism}; {statistic.privacy.loss}", *ASSUMPTIONS[task.trust]
     )
     print_to_console(screen, *(f"written: {name}" for name in written))
     for note in statistic.notes:
@@ -369,14 +369,14 @@ def _encode_answer(task: PairTask, statistic: UStatistic, level: float, interval
         level: Confidence level of the intervals.
         intervals: Lower and upper end by name of the interval.
     """
-    from ..pairs.task import ASSUMED
+    from ..pairs.task import ASSUMPTIONS
 
     return json.dumps(
         {
             "kind": KIND, "kernel": task.kernel_name, "task": task.hash, "value": statistic.value,
             "pairs": statistic.pairs, "level": level,
             **{name: list(bounds) for name, bounds in intervals.items()}, "privacy": asdict(statistic.privacy),
-            "assumed": list(ASSUMED[task.trust]), "notes": list(statistic.notes),
+            "assumed": list(ASSUMPTIONS[task.trust]), "notes": list(statistic.notes),
         },
         allow_nan=False,
     )  # fmt: skip
@@ -385,19 +385,19 @@ def _encode_answer(task: PairTask, statistic: UStatistic, level: float, interval
 ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
 
 
-SAID = frozenset({
+TASK_OPTIONS = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
     "pos_label", "neg_label", "thresholds", "time", "event", "event_value", "censored_value", "causes", "where",
 })  # fmt: skip
 """Options of questions that are left out here, because the task document sets them."""
-SECOND = frozenset({"entry", "last"})
+SECOND_COLUMN_OPTIONS = frozenset({"entry", "last"})
 """Options for a second column of numbers; questions with one keep all of their options."""
 NO_COUNTS = frozenset({
     "bars", "summary", "count", "sum", "mean", "variance", "contingency", "bounds", "residuals", "table", "verify",
 })  # fmt: skip
 """Commands that servers cannot answer: they need sums, search for bounds, or do not count one column of numbers."""
 OPTION = re.compile(r"--([a-z-]+) (\S+)")
-ADDRESS = "--task task.json --ticket tickets/analyst-1"
+ADDRESS_EXAMPLE = "--task task.json --ticket tickets/analyst-1"
 
 
 @dataclass(frozen=True)
@@ -509,7 +509,7 @@ def _list_declared_options(command: Command) -> frozenset[str]:
     Args:
         command: Command of the question for a single table.
     """
-    return SAID if _has_one_grid(command) else frozenset({"where"})
+    return TASK_OPTIONS if _has_one_grid(command) else frozenset({"where"})
 
 
 def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str, Command]]:
@@ -529,7 +529,7 @@ def _has_one_grid(command: Command) -> bool:
     """
     groups = options.groups_of(command)
     along = any(issubclass(group, options.CellOptions) for group in groups.values())
-    return along and not options.names_of(groups.values()) & SECOND
+    return along and not options.names_of(groups.values()) & SECOND_COLUMN_OPTIONS
 
 
 def _create_ask_command(name: str, command: Command) -> Command:
@@ -586,7 +586,7 @@ def _help_text(name: str, doc: str, remaining: frozenset[str]) -> str:
     option_texts = (
         f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in remaining
     )
-    return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS}{''.join(option_texts)}"
+    return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS_EXAMPLE}{''.join(option_texts)}"
 
 
 def options_from_task(task: Task, names: frozenset[str]) -> dict[str, str | list[str] | None]:

@@ -292,8 +292,8 @@ def close(task: PairTask, bearer: Bearer) -> None:
     print_to_console(make_console(), f"closed: {entered} of {task.people} people have entered, and pairs are drawn")
 
 
-EXTRA = "pairs of people need more packages; install dpcurves[servers,pairs]"
-require_extra = partial(require_packages, "pairs", EXTRA, "rbcl", "numba")
+MISSING_PACKAGES_MESSAGE = "pairs of people need more packages; install dpcurves[servers,pairs]"
+require_extra = partial(require_packages, "pairs", MISSING_PACKAGES_MESSAGE, "rbcl", "numba")
 """Refuse if the optional packages of the extras ``servers`` and ``pairs`` are missing."""
 
 

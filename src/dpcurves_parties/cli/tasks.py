@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 SAMPLE_STEPS = 10
 """Round steps that the range of the sample covers, approximately; one is added at each end."""
-PUBLIC = "the sample must be public: published or synthetic records, never a part of the protected table"
+PUBLIC_FILE = "the sample must be public: published or synthetic records, never a part of the protected table"
 
 
 def suggest(
     sample: Annotated[str, Argument(metavar="SAMPLE", help="Small file of public records: CSV or Parquet.")],
     *,
-    column: Annotated[str, Option(help=options.A_COLUMN, metavar="NAME")],
+    column: Annotated[str, Option(help=options.COLUMN_HELP, metavar="NAME")],
     cells: Annotated[str, Option(help="Number of cells to propose.", metavar="N")] = "256",
 ) -> None:
     """Propose a grid for a task from a small public sample. Two servers and the local model cannot search for a grid.
@@ -46,7 +46,7 @@ def suggest(
     """
     low, high, central_range = _find_sample_range(sample, column)
     grid = propose_grid(low, high, central_range, options.parse_integer("cells", cells))
-    print_to_console(make_console(), f"--grid {grid}", PUBLIC)
+    print_to_console(make_console(), f"--grid {grid}", PUBLIC_FILE)
 
 
 def propose_grid(low: float, high: float, central_range: tuple[float, float], cells: int) -> str:
@@ -116,9 +116,9 @@ def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[fl
     return float(low), float(high), (float(below), float(above))
 
 
-EXTRA = "two servers need more packages than one curator; install dpcurves[servers]"
+MISSING_PACKAGES_MESSAGE = "two servers need more packages than one curator; install dpcurves[servers]"
 require_extra = partial(
-    require_packages, "task", EXTRA, "httptools", "prometheus_client", "starlette", "uvicorn",
+    require_packages, "task", MISSING_PACKAGES_MESSAGE, "httptools", "prometheus_client", "starlette", "uvicorn",
     "cryptography.hazmat.primitives.hpke", "Cryptodome", "pyhpke",
 )  # fmt: skip
 """Refuse if the optional packages of the extra ``servers`` are missing."""
@@ -198,7 +198,7 @@ class Classes(options.SplitOptions):
         )
 
 
-APART = ":apart"
+OUTSIDE_APART_SUFFIX = ":apart"
 
 
 @dataclass(frozen=True)
@@ -234,8 +234,8 @@ def _parse_column(text: str) -> Axis | Categories:
         raise Misuse("beside", f"must be NAME=L:U:N or NAME=A,B,C, as in age=0:100:20, got {text!r}")
     if ":" not in declared or '"' in declared:
         return Categories(column, options.parse_labels("beside", declared))
-    grid = options.parse_grid("beside", declared.removesuffix(APART))
-    return Axis(column, grid.with_outside(Outside.APART) if declared.endswith(APART) else grid)
+    grid = options.parse_grid("beside", declared.removesuffix(OUTSIDE_APART_SUFFIX))
+    return Axis(column, grid.with_outside(Outside.APART) if declared.endswith(OUTSIDE_APART_SUFFIX) else grid)
 
 
 @dataclass(frozen=True)
@@ -344,11 +344,11 @@ def identity(place: ServerKeyOptions) -> None:
     Example: dpcurves task identity a0 --url https://127.0.0.1:8701
     """
     require_extra()
-    from ..serving.identity import PUBLIC, Identity
+    from ..serving.identity import PUBLIC_FILE, Identity
 
     server_identity = Identity.create(Path(place.folder), place.url)
     print_to_console(
-        make_console(), f"written: {server_identity.folder / PUBLIC} (public); the keys beside it are secret"
+        make_console(), f"written: {server_identity.folder / PUBLIC_FILE} (public); the keys beside it are secret"
     )
 
 
@@ -361,13 +361,13 @@ def rotate(keys: KeyRotationOptions) -> None:
     Example: dpcurves task rotate a0
     """
     require_extra()
-    from ..serving.identity import PUBLIC, Identity
+    from ..serving.identity import PUBLIC_FILE, Identity
 
     server_identity = Identity.load(Path(keys.folder)).rotate(keys.url)
     previous_folder = server_identity.previous_identities[-1].folder
     print_to_console(
         make_console(),
-        f"written: {server_identity.folder / PUBLIC} (public); keys of earlier tasks are in {previous_folder}",
+        f"written: {server_identity.folder / PUBLIC_FILE} (public); keys of earlier tasks are in {previous_folder}",
     )
 
 

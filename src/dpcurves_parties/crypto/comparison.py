@@ -49,7 +49,7 @@ from .keys import (
 )
 from .ring import Domain, Words
 
-KEYS_AT_ONCE = 512  # keys whose whole domain is evaluated at once
+KEYS_PER_BATCH = 512  # keys whose whole domain is evaluated at once
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
@@ -75,8 +75,8 @@ def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
             "so ask at thresholds",
         )
     totals = np.zeros((1 << domain.bits, domain.ring.words), np.uint64)
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        chunk = keys[start : start + KEYS_AT_ONCE]
+    for start in range(0, len(keys), KEYS_PER_BATCH):
+        chunk = keys[start : start + KEYS_PER_BATCH]
         _add_leaf_sums(engine, chunk.public, chunk.seeds.words[None], 0, totals)
     return domain.ring.negate(totals) if keys.seeds.party else totals
 

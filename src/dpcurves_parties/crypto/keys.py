@@ -95,7 +95,7 @@ class SeedShare:
         return cls(parts[0].party, np.concatenate([share.words for share in parts]))
 
 
-ONCE = frozenset({"turns", "leaf", "point"})  # arrays without an axis of levels
+ARRAYS_WITHOUT_LEVELS = frozenset({"turns", "leaf", "point"})  # arrays without an axis of levels
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -125,7 +125,7 @@ class CorrectionWords(ABC):
     def layout(cls, domain: Domain) -> Mapping[str, tuple[int, int]]:
         """Return the numbers of levels and words of each array, by name, in the order of a serialised record.
 
-        Arrays named in `ONCE` have no axis of levels.
+        Arrays named in `ARRAYS_WITHOUT_LEVELS` have no axis of levels.
 
         Args:
             domain: Domain of the keys: bits of a cell, and ring of the values.
@@ -151,7 +151,7 @@ class CorrectionWords(ABC):
             count: Number of keys.
         """
         arrays: dict[str, Any] = {
-            name: np.empty((count, words) if name in ONCE else (levels, count, words), np.uint64)
+            name: np.empty((count, words) if name in ARRAYS_WITHOUT_LEVELS else (levels, count, words), np.uint64)
             for name, (levels, words) in cls.layout(domain).items()
         }
         return cls(domain, **{**arrays, "turns": np.zeros(count, np.uint64)})
@@ -198,7 +198,7 @@ class CorrectionWords(ABC):
         octets_by_name = cls._split_records(domain, records)
         layout = cls.layout(domain)
         arrays: dict[str, Any] = {
-            name: array.copy() if name in ONCE else split_levels(array, *layout[name])
+            name: array.copy() if name in ARRAYS_WITHOUT_LEVELS else split_levels(array, *layout[name])
             for name, array in octets_by_name.items()
         }
         return cls(domain, **{**arrays, "turns": arrays["turns"][:, 0]})

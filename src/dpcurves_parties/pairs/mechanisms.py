@@ -65,7 +65,7 @@ class Unsigned:
             )
 
 
-PASSES = "passes_filter"
+FILTER_BIT = "passes_filter"
 """Name, in a kernel's function, of the bit that says whether a person meets the kernel's condition."""
 
 
@@ -187,13 +187,13 @@ class Kernel:
             """Return the kernel's value of two people who both pass; else 0.
 
             Args:
-                first: Symbolic columns of one person, as attributes; `PASSES` is 1 if the person meets the condition.
-                second: Symbolic columns of the other person.
+                first: Symbolic columns of one person, as attributes; `FILTER_BIT` is 1 if the person meets the
+                condition. second: Symbolic columns of the other person.
             """
-            return mux(getattr(first, PASSES) & getattr(second, PASSES), self.function(first, second), 0)
+            return mux(getattr(first, FILTER_BIT) & getattr(second, FILTER_BIT), self.function(first, second), 0)
 
         widths = {name: Unsigned(bits) for name, bits in self.bits.items()}
-        kernel = type(self)(compute_passing, **widths, **{PASSES: Unsigned(1)})
+        kernel = type(self)(compute_passing, **widths, **{FILTER_BIT: Unsigned(1)})
         indicator = format_expression(parse_expression(f"CASE WHEN {text} THEN 1 ELSE 0 END"))
         kernel.columns = (*self.columns, indicator)
         kernel.step = self.step
@@ -328,8 +328,8 @@ def split_random_widths(widths: Sequence[int]) -> list[int]:
 
 
 # The parties that compute the answers of pairs, in `Plan.made_by`.
-PEOPLE = "pairs of people"
-SERVERS = "pairs of people, by two servers"
+PAIRS_OF_PEOPLE = "pairs of people"
+PAIRS_BY_SERVERS = "pairs of people, by two servers"
 
 
 class NoisePlacement(Enum):
@@ -363,7 +363,12 @@ def worst_case_zetas(span: int) -> Zetas:
 
 
 def plan_answers(
-    query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Zetas | None = None, *, computed_by: str = PEOPLE
+    query: PairQuery,
+    loss: PrivacyLoss,
+    adjacency: Adjacency,
+    zetas: Zetas | None = None,
+    *,
+    computed_by: str = PAIRS_OF_PEOPLE,
 ) -> Plan:
     """Return the plan of one randomised answer for each pair of people (randomised response on the kernel's value).
 
@@ -420,7 +425,7 @@ def plan_sum(query: PairQuery, loss: PrivacyLoss, adjacency: Adjacency, zetas: Z
     noise = plan_sum_noise(query, loss, people)
     distribution = PairSum(people, *_round_overlaps(overlaps), kernel.minimum, kernel.maximum, kernel.step, noise.rate)
     variance = _overlap_variance(overlaps, zetas or worst_case_zetas(kernel.span)) + noise.variance / overlaps.pairs**2
-    made_by = f"{SERVERS}: one Laplace noise on the sum"
+    made_by = f"{PAIRS_BY_SERVERS}: one Laplace noise on the sum"
     return Plan(query, loss, adjacency, made_by, distribution, float(kernel.step) * sqrt(variance))
 
 

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 from dpcurves.noise import Randomness
 
 from ..serving.channel import ANSWER_SECONDS, Channel
-from ..serving.messages import UNLIKE, ProtocolError, ServerFault, parse_fields
+from ..serving.messages import WRONG_FORM_RULE, ProtocolError, ServerFault, parse_fields
 from ..serving.task_document import Role, Ticket, hash_token
 from .device import AGGREGATOR, KEY_SIZE, SIGNATURE_SIZE, Device, KeyBundle, MessageAddress, Person
 from .pair_terms import Agreement
-from .relay import CLOSED
+from .relay import CLOSED_STATE
 from .task import PairTask
 
 
@@ -214,7 +214,7 @@ class RelayClient:
         """
         if self._agreement is None:
             status = parse_fields(self.channel.get(f"/tasks/{self.task.hash}"), "server", state=str, seed=str)
-            if status["state"] == CLOSED:
+            if status["state"] == CLOSED_STATE:
                 self._agreement = self.task.build_agreement(decode_hex(status["seed"]))
                 self._meeting_numbers = {meeting.name: meeting.number for meeting in self._agreement.meetings}
         return self._agreement
@@ -309,4 +309,4 @@ def decode_hex(digits: str) -> bytes:
     try:
         return bytes.fromhex(digits)
     except ValueError:
-        raise ProtocolError("server", f"the answer {UNLIKE}", 502) from None
+        raise ProtocolError("server", f"the answer {WRONG_FORM_RULE}", 502) from None

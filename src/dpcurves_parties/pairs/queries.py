@@ -24,7 +24,7 @@ import numpy as np
 
 from dpcurves.arguments import InvalidArgument, convert_to_integers
 from dpcurves.arrays import IntArray
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.data.axis import Axis
 from dpcurves.data.grid import Grid
 from dpcurves.distributions.output_distribution import OutputDistribution
@@ -543,7 +543,7 @@ class PairDistribution(OutputDistribution):
             values: Released integers, in the order of the distribution.
             total: None: pairs have no public total of records.
         """
-        return {self.KEY: STORED.encode_fields(self), "values": list(values), "total": total}
+        return {self.KEY: STORED_CODEC.encode_fields(self), "values": list(values), "total": total}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -555,7 +555,7 @@ class PairDistribution(OutputDistribution):
         Raises:
             ValueError: fields are missing or inconsistent.
         """
-        return STORED.decode_fields(cls, stored[cls.KEY])
+        return STORED_CODEC.decode_fields(cls, stored[cls.KEY])
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ import sqlalchemy as sql
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import Column, Connection, MetaData, Table, func, insert, select
 
-from dpcurves.conversation import ALL
+from dpcurves.conversation import WHOLE_BUDGET
 from dpcurves.ledger import QuestionBudget
 from dpcurves.ledger.chain import acquire_lock
 
@@ -92,14 +92,14 @@ def store_seed(connection: Connection, task: str, seed: bytes) -> None:
 
 METADATA = sql.MetaData()
 define_seed_table(METADATA)
-BUNDLES = Table(
+KEY_BUNDLE_TABLE = Table(
     "dpcurves_pair_key_bundles",
     METADATA,
     *text_key_columns("task"),
     *integer_key_columns("person"),
     *bytes_columns("bundle"),
 )
-LETTERS = Table(
+LETTER_TABLE = Table(
     "dpcurves_pair_letters", METADATA, *text_key_columns("task"), *integer_key_columns("meeting", "writer"),
     Column("step", sql.Integer, primary_key=True, autoincrement=False), *bytes_columns("letter"),
 )  # fmt: skip
@@ -172,7 +172,7 @@ class RelayStore:
             raise ProtocolError(
                 "task", "is closed, and its pairs are drawn, so nobody can join; wait for the next task", 409
             )
-        connection.execute(insert(BUNDLES), {"task": task, "person": person, "bundle": bundle})
+        connection.execute(insert(KEY_BUNDLE_TABLE), {"task": task, "person": person, "bundle": bundle})
 
     @write_transaction
     def store_message(self, connection: Connection, task: str, slot: Slot, message: bytes) -> None:
@@ -188,7 +188,7 @@ class RelayStore:
         acquire_lock(connection, f"letter {task} {meeting} {writer} {step}")
         if connection.execute(_select_message(task, slot)).first() is None:
             row = {"task": task, "meeting": meeting, "writer": writer, "step": step, "letter": message}
-            connection.execute(insert(LETTERS), row)
+            connection.execute(insert(LETTER_TABLE), row)
 
     def load_message(self, task: str, slot: Slot) -> bytes | None:
         """Return the encrypted message of a slot (meeting, sender, step) of a task; None if it has not come yet."""
@@ -203,13 +203,13 @@ class RelayStore:
             task: Hash of the task.
             step: Number of the step.
         """
-        columns = LETTERS.c.meeting, LETTERS.c.writer, LETTERS.c.letter
-        rows = connection.execute(select(*columns).where(LETTERS.c.task == task, LETTERS.c.step == step))
+        columns = LETTER_TABLE.c.meeting, LETTER_TABLE.c.writer, LETTER_TABLE.c.letter
+        rows = connection.execute(select(*columns).where(LETTER_TABLE.c.task == task, LETTER_TABLE.c.step == step))
         return {(row.meeting, row.writer): row.letter for row in rows}
 
     def count_bundles(self, task: str) -> int:
         """Return the number of people who have registered a key bundle in a task, given by its hash."""
-        statement = select(func.count()).select_from(BUNDLES).where(BUNDLES.c.task == task)
+        statement = select(func.count()).select_from(KEY_BUNDLE_TABLE).where(KEY_BUNDLE_TABLE.c.task == task)
         return self._database.read_snapshot(lambda connection: int(connection.execute(statement).scalar_one()))
 
 
@@ -232,7 +232,7 @@ def _select_bundle(task: str, person: int) -> sql.Select[Any]:
         task: Hash of the task.
         person: Number of the person.
     """
-    return select(BUNDLES.c.bundle).where(BUNDLES.c.task == task, BUNDLES.c.person == person)
+    return select(KEY_BUNDLE_TABLE.c.bundle).where(KEY_BUNDLE_TABLE.c.task == task, KEY_BUNDLE_TABLE.c.person == person)
 
 
 def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
@@ -243,14 +243,19 @@ def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
         slot: Numbers of the meeting, the writer and the step.
     """
     meeting, writer, step = slot
-    where = LETTERS.c.task == task, LETTERS.c.meeting == meeting, LETTERS.c.writer == writer, LETTERS.c.step == step
-    return select(LETTERS.c.letter).where(*where)
+    where = (
+        LETTER_TABLE.c.task == task,
+        LETTER_TABLE.c.meeting == meeting,
+        LETTER_TABLE.c.writer == writer,
+        LETTER_TABLE.c.step == step,
+    )
+    return select(LETTER_TABLE.c.letter).where(*where)
 
 
 ADDRESS_SIZE = 3 * 8  # bytes of an encoded address: meeting, sender and step
 LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most: an empty JSON object and room for later fields
-OPEN = "open"
-CLOSED = "closed"
+OPEN_STATE = "open"
+CLOSED_STATE = "closed"
 
 
 @dataclass(repr=False, eq=False)
@@ -287,7 +292,11 @@ class Relay:
         ``seed`` (hexadecimal; empty until it is revealed).
         """
         seed = self.store.load_seed(self.task.hash)
-        facts = {"task": self.task.hash, "version": self.task.VERSION, "state": OPEN if seed is None else CLOSED}
+        facts = {
+            "task": self.task.hash,
+            "version": self.task.VERSION,
+            "state": OPEN_STATE if seed is None else CLOSED_STATE,
+        }
         return json.dumps(
             {**facts, "entered": self.store.count_bundles(self.task.hash), "seed": (seed or b"").hex()}
         ).encode()
@@ -414,7 +423,7 @@ class Relay:
             raise ProtocolError("pairs", "no pair has answered yet; ask again later", 409)
         plan = self.task.plan(self.task.people)
         allotment = QuestionBudget.from_external_charge(self.task.hash, self.task.loss.as_single_release()).pay(
-            plan.query, ALL
+            plan.query, WHOLE_BUDGET
         )
         pairs = np.array([agreement.meetings[number].people for number in answered], dtype=np.int64)
         answers = np.array([pair_answers[number] for number in answered], dtype=np.int64)

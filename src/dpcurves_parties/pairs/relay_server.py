@@ -22,8 +22,8 @@ from dpcurves.ledger import Ledger
 
 from ..serving.identity import Identity
 from ..serving.messages import ProtocolError
-from ..serving.monitoring import UNWATCHED, Monitoring
-from ..serving.server import USUAL, Address, Limits, ServerSettings, make_server_context, serve
+from ..serving.monitoring import NO_MONITORING, Monitoring
+from ..serving.server import DEFAULT_LIMITS, Address, Limits, ServerSettings, make_server_context, serve
 from ..serving.task_app import TaskRouter, authenticate_bearer, create_task_app, read_body, respond_from_thread
 from ..serving.task_document import Role
 from .relay import LARGEST_QUESTION, PERSON_REQUESTS, Relay, RelayStore
@@ -85,8 +85,8 @@ class RelayServer:
     tasks: Sequence[PairTask]
     identity: Identity
     database_url: str
-    limits: Limits = USUAL
-    monitoring: Monitoring = UNWATCHED
+    limits: Limits = DEFAULT_LIMITS
+    monitoring: Monitoring = NO_MONITORING
 
     def create_relays(self) -> dict[str, Relay]:
         """Return a relay for each task of this server, by the task's hash, all on one database.

@@ -31,7 +31,7 @@ from sqlalchemy import Column, Table, delete, insert, select, update
 from sqlalchemy import Connection as SqlConnection
 
 from dpcurves.arguments import InvalidArgument, ServiceUnavailable
-from dpcurves.conversation import ALL, Release
+from dpcurves.conversation import WHOLE_BUDGET, Release
 from dpcurves.curves.pair_mean import UStatistic
 from dpcurves.curves.result import warn_about_notes
 from dpcurves.ledger import Allotment, QuestionBudget
@@ -40,11 +40,11 @@ from dpcurves.noise.randomness import Randomness
 
 from ..serving.channel import ANSWER_SECONDS, Channel
 from ..serving.database import ServerDatabase, bytes_columns
-from ..serving.messages import UNLIKE, ProtocolError, parse_fields, parse_object
+from ..serving.messages import WRONG_FORM_RULE, ProtocolError, parse_fields, parse_object
 from ..serving.server import PROTOCOL
 from ..serving.task_document import Ticket
 from ..serving.two_servers import report_set
-from ..serving.two_servers.collection import CLOSES, LARGEST_QUESTION, OfPeer, SharedTaskService
+from ..serving.two_servers.collection import CLOSING_REQUESTS, LARGEST_QUESTION, OfPeer, SharedTaskService
 from ..serving.two_servers.owner import require_ticket_for
 from ..serving.two_servers.store import TaskStatus
 from ..serving.two_servers.task_types import (
@@ -60,7 +60,7 @@ from .readings import pair_statistic
 from .relay import define_seed_table, load_seed, store_seed
 from .release import release_values
 from .session import (
-    NOTHING,
+    ZERO_RUN_ID,
     Connection,
     Endpoint,
     PairSession,
@@ -133,7 +133,7 @@ class PairStore:
         statement = select(PAIR_RUNS).where(PAIR_RUNS.c.job == job)
         row = self._database.read_snapshot(lambda connection: connection.execute(statement).first())
         if row is None:
-            return StoredRun(RunState.NOTHING, NOTHING, b"")
+            return StoredRun(RunState.NOTHING, ZERO_RUN_ID, b"")
         return StoredRun(RunState(row.state), row.run, row.share)
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
@@ -200,7 +200,7 @@ class PairStore:
 
 
 LEADING_SERVER = 0  # number of the server that opens sessions; server 1 asks it to
-DRAWN_AS = "random bits of both servers, in a circuit"  # the ledger's name for this kind of noise
+NOISE_SOURCE = "random bits of both servers, in a circuit"  # the ledger's name for this kind of noise
 
 
 def count_answer_values(task: PairTask) -> int:
@@ -299,7 +299,7 @@ class PairService(SharedTaskService[PairTask]):
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
-        **CLOSES,
+        **CLOSING_REQUESTS,
         "seed": (lambda service, message: service.accept_seed(message), LARGEST_QUESTION),
         "lead": (lambda service, message: service.lead_session(message), LARGEST_QUESTION),
     })  # fmt: skip
@@ -320,7 +320,7 @@ class PairService(SharedTaskService[PairTask]):
 
         In a task of pairs, noise is drawn once in a session and stored, not derived from keys.
         """
-        return DRAWN_AS
+        return NOISE_SOURCE
 
     @property
     def askable(self) -> PairQuestions:
@@ -451,7 +451,7 @@ class PairService(SharedTaskService[PairTask]):
         with self._lock:
             status = self._require_closed()
             reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
-            require_report_set(reply, status.provenance, report_set.OTHER)
+            require_report_set(reply, status.provenance, report_set.DIFFERENT_REPORTS)
             session_and_charge = self._prepare_session(status)
             connection = self.road.connect()
             try:
@@ -527,7 +527,7 @@ class PairService(SharedTaskService[PairTask]):
         return pairs
 
 
-PAIRS = TaskType(PairTask, PairService)
+PAIR_TASK_TYPE = TaskType(PairTask, PairService)
 """Task type of pairs, registered as an entry point."""
 
 
@@ -556,15 +556,17 @@ def ask_people(task: PairTask, ticket: Ticket, timeout: float = ANSWER_SECONDS) 
         message = channel.post(f"/tasks/{task.hash}/answers", json.dumps({}).encode(), ticket.derive_bearer_token(0))
     answer = parse_fields(message, "server", task=str, seed=str, came=str, values=list)
     if answer["task"] != task.hash or any(type(value) is not int for value in answer["values"]):
-        raise ProtocolError("server", f"the answer {UNLIKE}", 502)
+        raise ProtocolError("server", f"the answer {WRONG_FORM_RULE}", 502)
     agreement = task.build_agreement(decode_hex(answer["seed"]))
     packed = np.frombuffer(decode_hex(answer["came"]), np.uint8)
     meeting_count = len(agreement.meetings)
     if len(packed) != -(-meeting_count // 8):
-        raise ProtocolError("server", f"the answer {UNLIKE}", 502)
+        raise ProtocolError("server", f"the answer {WRONG_FORM_RULE}", 502)
     has_answered = np.unpackbits(packed, count=meeting_count, bitorder="little").astype(np.bool_)
     pairs = np.array([meeting.people for meeting in agreement.meetings], dtype=np.int64)[has_answered]
-    allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
+    allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(
+        task.query, WHOLE_BUDGET
+    )
     return _create_statistic(release_values(task.plan(task.people), pairs, answer["values"], allotment))
 
 
@@ -605,7 +607,9 @@ def ask_pairs(task: PairTask, ticket: Ticket, party: int = 0, timeout: float = A
         answer = question.parse_answer(message, "server")
     if answer.reports != pairs.people:
         raise ProtocolError("server", "the report set has changed since the status was read; ask again", 502)
-    allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(task.query, ALL)
+    allotment = QuestionBudget.from_external_charge(task.hash, task.loss.as_single_release()).pay(
+        task.query, WHOLE_BUDGET
+    )
     return _create_statistic(release_values(pairs.plan, pairs.pairs, answer.values, allotment))
 
 

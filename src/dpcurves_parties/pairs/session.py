@@ -249,7 +249,7 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
 # Agreement of two servers on one run of a job: output shares of a second run are never opened.
 Bits = NDArray[np.bool_]
 RUN_SIZE = 16  # bytes of the id of a run, a truncated SHA-256: enough that no two runs share an id
-NOTHING = bytes(RUN_SIZE)  # id of no run
+ZERO_RUN_ID = bytes(RUN_SIZE)  # id of no run
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
 
 
@@ -323,7 +323,7 @@ class FileRunStore:
         """Return the stored run of a job; without one: state NOTHING, an id of zeros, and an empty share."""
         with self._open_transaction() as connection:
             row = connection.execute("SELECT state, run, share FROM runs WHERE job = ?", (job,)).fetchone()
-        return StoredRun(RunState(row[0]), row[1], row[2]) if row else StoredRun(RunState.NOTHING, NOTHING, b"")
+        return StoredRun(RunState(row[0]), row[1], row[2]) if row else StoredRun(RunState.NOTHING, ZERO_RUN_ID, b"")
 
     def store_run(self, job: bytes, run: bytes, share: bytes) -> None:
         """Store this server's share of a run's result in the file; a share that was never confirmed is replaced.

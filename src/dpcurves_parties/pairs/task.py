@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpcurves.arguments import InvalidArgument, WrongArgumentType
 from dpcurves.arrays import IntArray
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.conversation import Plan
 from dpcurves.expressions import describe_published_names, parse_filter
 from dpcurves.noise.randomness import Randomness
@@ -34,7 +34,7 @@ from ..serving.identity import Server, write_secret
 from ..serving.messages import ProtocolError
 from ..serving.task_document import Role
 from ..serving.two_servers.task_types import SharedTask, ShareEncoding
-from .mechanisms import KERNELS, SERVERS, Kernel, NoisePlacement, Unsigned, plan_answers, plan_sum
+from .mechanisms import KERNELS, PAIRS_BY_SERVERS, Kernel, NoisePlacement, Unsigned, plan_answers, plan_sum
 from .pair_terms import Agreement, PairTerms, coerce_unsigned_array
 from .queries import OwnChoice, Pairing, PairQuery, Permutations, WithoutRepetition, commit_to_seed
 
@@ -276,7 +276,7 @@ class PairTask(SharedTask):
         if self.noise is NoisePlacement.ON_SUM:
             return plan_sum(*arguments)
         if self.trust is Trust.TWO_SERVERS:
-            return plan_answers(*arguments, computed_by=SERVERS)
+            return plan_answers(*arguments, computed_by=PAIRS_BY_SERVERS)
         return plan_answers(*arguments)
 
     @cached_property
@@ -297,7 +297,7 @@ class PairTask(SharedTask):
         scheme = next(name for name, kind in PAIRINGS.items() if isinstance(self.pairing, kind))
         columns = [[column, bits] for column, bits in self.columns]
         return {
-            **STORED.encode_fields(self),
+            **STORED_CODEC.encode_fields(self),
             "kernel": {"name": self.kernel_name, "columns": columns, "circuit": self.kernel.form.circuit},
             "pairing": {"scheme": scheme, "each": self.pairing.pairs_per_person}, "noise": self.noise.name.lower(),
             "adjacency": Neighbours.REPLACE_ONE.value, "unit": "one person",
@@ -320,7 +320,7 @@ class PairTask(SharedTask):
         columns = tuple((column, bits) for column, bits in kernel["columns"])
         pairing_scheme = PAIRINGS[pairing["scheme"]](pairing["each"])
         noise = NoisePlacement[stored["noise"].upper()]
-        task = STORED.decode_fields(
+        task = STORED_CODEC.decode_fields(
             cls, stored, kernel_name=kernel["name"], columns=columns, pairing=pairing_scheme, noise=noise,
             tokens=tokens, where=stored.get("where", ""),
         )  # fmt: skip
@@ -333,7 +333,7 @@ class PairTask(SharedTask):
 
 
 # Guarantee and trust assumptions of a task of pairs, printed when the task is made and with its answers.
-ASSUMED = {
+ASSUMPTIONS = {
     Trust.PEOPLE: (
         "Assumed: parties follow the protocol, and its cryptography is not broken; the loss holds even if the partner"
         " and the aggregator collude",
@@ -345,11 +345,14 @@ ASSUMED = {
         "Not checked: whether values are true",
     ),
 }
-SEES = {
+SERVER_VIEWS = {
     Trust.PEOPLE: "Server: {0} passes on messages that it cannot decrypt, and opens each pair's noisy answer",
     Trust.TWO_SERVERS: "Servers: {0} and {1}, each with a secret share of every value",
 }
-ADDED = {NoisePlacement.EACH: "to each pair's answer", NoisePlacement.ON_SUM: "once, to the sum over all pairs"}
+NOISE_PLACEMENTS = {
+    NoisePlacement.EACH: "to each pair's answer",
+    NoisePlacement.ON_SUM: "once, to the sum over all pairs",
+}
 
 
 def describe_guarantee(task: PairTask) -> tuple[str, ...]:
@@ -359,13 +362,13 @@ def describe_guarantee(task: PairTask) -> tuple[str, ...]:
     return (
         f"Task {task.name!r} asks for the mean of {task.kernel_name} over pairs of people, from {columns}; hash"
         f" {task.hash}",
-        SEES[task.trust].format(*(server.url for server in task.servers)),
+        SERVER_VIEWS[task.trust].format(*(server.url for server in task.servers)),
         f"Guarantee: {task.loss} per person, for all pairs together, under replace-one; the number of people is"
         f" public, and a person is in at most {task.pairing.pairs_per_person} pairs",
         *_describe_filter(task),
-        f"Noise: {ADDED[task.noise]}; pairs are drawn from a seed with commitment {task.commitment[:16]}...",
+        f"Noise: {NOISE_PLACEMENTS[task.noise]}; pairs are drawn from a seed with commitment {task.commitment[:16]}...",
         f"Standard error of the mean: at most about {plan.error:.4g}, if all {task.people} people take part",
-        *ASSUMED[task.trust],
+        *ASSUMPTIONS[task.trust],
     )
 
 

@@ -20,7 +20,7 @@ from dpcurves.drafts import hold_draft
 
 from .messages import ProtocolError
 
-EXTRA = "an object store needs an extra: pip install 'dpcurves[scale]'"
+MISSING_PACKAGES_MESSAGE = "an object store needs an extra: pip install 'dpcurves[scale]'"
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _import_fsspec() -> Any:
     try:
         import fsspec
     except ImportError:
-        raise MissingPackage("jobs", EXTRA) from None
+        raise MissingPackage("jobs", MISSING_PACKAGES_MESSAGE) from None
     return fsspec
 
 

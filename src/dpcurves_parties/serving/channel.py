@@ -30,7 +30,7 @@ ANSWER_SECONDS = 60.0
 """Default timeout of an answer, in seconds."""
 LARGEST_MESSAGE = 2**30
 """Size limit of a response, in bytes."""
-IMPOSTOR = "another server answers at"
+OTHER_CERTIFICATE_RULE = "another server answers at"
 """Beginning of the rule if a server shows another certificate than the expected one: trying again does not help."""
 
 
@@ -224,8 +224,8 @@ class Channel:
         if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code == 10:
             return ProtocolError(self.label, f"the certificate of {self.url} has expired; {self.renewal_advice}", 502)
         if isinstance(error, ssl.SSLCertVerificationError):
-            rule = f"{IMPOSTOR} {self.url} than {self.identity_source} names, and nothing was sent; ask its operator"
-            return ProtocolError(self.label, rule, 502)
+            rule = f"{OTHER_CERTIFICATE_RULE} {self.url} than {self.identity_source} names, and nothing was sent"
+            return ProtocolError(self.label, f"{rule}; ask its operator", 502)
         if isinstance(error, TimeoutError):
             return ServiceUnavailable(
                 self.label, f"{self.url} gave no answer within {self.timeout:g} seconds; try again later", 504

@@ -23,7 +23,7 @@ from dpcurves.ledger.sqlite import parse_storage_url
 
 from .messages import ProtocolError, ServerFault
 
-BUSY = "busy: another process is writing, and nothing was written; try again in a minute"
+BUSY_MESSAGE = "busy: another process is writing, and nothing was written; try again in a minute"
 """What clients are told of a database that another process locks for too long."""
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]  # what runs in a transaction
@@ -83,7 +83,9 @@ class Transactions:
         except ProtocolError:
             raise
         except LedgerBusy as error:
-            raise ServerFault("store", f"{self._who}: {BUSY}" if self._who else BUSY, error.rule, 503) from None
+            raise ServerFault(
+                "store", f"{self._who}: {BUSY_MESSAGE}" if self._who else BUSY_MESSAGE, error.rule, 503
+            ) from None
         except InvalidArgument as error:
             if error.argument != "ledger":
                 raise

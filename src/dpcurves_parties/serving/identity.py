@@ -35,7 +35,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.x509.oid import NameOID
 
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.ledger.chain import publish_file
 
 from .messages import ProtocolError
@@ -172,14 +172,14 @@ def _make_alternative_name(host: str) -> x509.GeneralName:
 
 
 # Names of files in the folder of an identity.
-PUBLIC = "server.json"
-SEALING = "sealing.key"
-PROOF = "tls.key"
-CERTIFICATE = "tls.pem"
-BEFORE = "before-"
+PUBLIC_FILE = "server.json"
+SEALING_KEY_FILE = "sealing.key"
+TLS_KEY_FILE = "tls.key"
+CERTIFICATE_FILE = "tls.pem"
+OLD_KEYS_PREFIX = "before-"
 """Folders of rotated keys, inside the folder of their successors; with a number, from 1."""
-NEXT = "next"  # folder of complete new keys, until they are moved to their place
-FILES = (SEALING, PROOF, CERTIFICATE, PUBLIC)
+NEXT_KEYS_FOLDER = "next"  # folder of complete new keys, until they are moved to their place
+IDENTITY_FILES = (SEALING_KEY_FILE, TLS_KEY_FILE, CERTIFICATE_FILE, PUBLIC_FILE)
 
 
 def _finish_rotation(folder: Path) -> None:
@@ -188,9 +188,9 @@ def _finish_rotation(folder: Path) -> None:
     Args:
         folder: Folder of the identity; it is left unchanged if it has no new keys.
     """
-    next_folder = folder / NEXT
+    next_folder = folder / NEXT_KEYS_FOLDER
     if next_folder.exists():
-        for name in FILES:
+        for name in IDENTITY_FILES:
             with suppress(FileNotFoundError):
                 (next_folder / name).replace(folder / name)
             (next_folder / name).unlink(missing_ok=True)  # hard links: both names exist until the rename
@@ -246,9 +246,9 @@ class Identity:
             raise ProtocolError(
                 "identity", f"{str(folder)!r} cannot be made ({error.strerror}); name another folder"
             ) from None
-        write_secret(folder / SEALING, sealing.private_bytes_raw().hex() + "\n")
-        certificate_pair.write(folder / CERTIFICATE, folder / PROOF)
-        write_public(folder / PUBLIC, json.dumps(STORED.encode(server), indent=1) + "\n")
+        write_secret(folder / SEALING_KEY_FILE, sealing.private_bytes_raw().hex() + "\n")
+        certificate_pair.write(folder / CERTIFICATE_FILE, folder / TLS_KEY_FILE)
+        write_public(folder / PUBLIC_FILE, json.dumps(STORED_CODEC.encode(server), indent=1) + "\n")
         return cls(folder, server, sealing)
 
     @classmethod
@@ -260,8 +260,8 @@ class Identity:
         """
         try:
             _finish_rotation(folder)
-            secret = bytes.fromhex((folder / SEALING).read_text().strip())
-            identity = cls(folder, read_server(folder / PUBLIC), X25519PrivateKey.from_private_bytes(secret))
+            secret = bytes.fromhex((folder / SEALING_KEY_FILE).read_text().strip())
+            identity = cls(folder, read_server(folder / PUBLIC_FILE), X25519PrivateKey.from_private_bytes(secret))
         except (OSError, ValueError):
             raise ProtocolError(
                 "identity", f"{str(folder)!r} holds no keys of a server; make them with dpcurves task identity"
@@ -295,29 +295,29 @@ class Identity:
                 "must be another https://host:port than now, because earlier tasks name this one with the "
                 "present keys; or leave --url out",
             )
-        archive = self.folder / f"{BEFORE}{len(self.previous_identities) + 1}"
+        archive = self.folder / f"{OLD_KEYS_PREFIX}{len(self.previous_identities) + 1}"
         staging = self.folder / "coming"
         shutil.rmtree(staging, ignore_errors=True)
         identity = Identity.create(staging, url or self.public.url)
         if url is None:
             public = replace(identity.public, certificate=self.public.certificate)
-            (staging / PUBLIC).unlink()
-            write_public(staging / PUBLIC, json.dumps(STORED.encode(public), indent=1) + "\n")
-            for name in (CERTIFICATE, PROOF):
+            (staging / PUBLIC_FILE).unlink()
+            write_public(staging / PUBLIC_FILE, json.dumps(STORED_CODEC.encode(public), indent=1) + "\n")
+            for name in (CERTIFICATE_FILE, TLS_KEY_FILE):
                 (staging / name).unlink()
                 os.link(self.folder / name, staging / name)
         archive.mkdir(mode=0o700, exist_ok=True)
-        for name in FILES:
+        for name in IDENTITY_FILES:
             with suppress(FileExistsError):  # an interrupted rotation already copied these
                 os.link(self.folder / name, archive / name)
-        staging.replace(self.folder / NEXT)
+        staging.replace(self.folder / NEXT_KEYS_FOLDER)
         return Identity.load(self.folder)
 
     @property
     def previous_identities(self) -> tuple[Identity, ...]:
         """Identities with earlier keys of this server, replaced by rotations, oldest first."""
         numbers = count(1)
-        folders = takewhile(Path.exists, (self.folder / f"{BEFORE}{number}" for number in numbers))
+        folders = takewhile(Path.exists, (self.folder / f"{OLD_KEYS_PREFIX}{number}" for number in numbers))
         return tuple(Identity.load(folder) for folder in folders)
 
     def find_identity(self, public: Server) -> Identity | None:
@@ -335,12 +335,12 @@ class Identity:
     @property
     def certificate_file(self) -> Path:
         """Path of the certificate in PEM, inside the identity's folder."""
-        return self.folder / CERTIFICATE
+        return self.folder / CERTIFICATE_FILE
 
     @property
     def private_key_file(self) -> Path:
         """Path of the certificate's private key in PEM, readable by its owner only."""
-        return self.folder / PROOF
+        return self.folder / TLS_KEY_FILE
 
 
 def read_server(path: Path) -> Server:
@@ -353,7 +353,7 @@ def read_server(path: Path) -> Server:
         ValueError: the file cannot be read, or has other content.
     """
     try:
-        return STORED.decode_fields(Server, json.loads(path.read_text(encoding="utf-8")))
+        return STORED_CODEC.decode_fields(Server, json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         raise ProtocolError(
             "server",

@@ -59,7 +59,7 @@ def parse_fields(message: bytes, who: str, **facts: type) -> Mapping[str, Any]:
     """
     stored = parse_object(message, who)
     if any(type(stored.get(name)) is not fact_type for name, fact_type in facts.items()):
-        raise ProtocolError(who, f"the answer {UNLIKE}", 502)
+        raise ProtocolError(who, f"the answer {WRONG_FORM_RULE}", 502)
     return stored
 
 
@@ -110,7 +110,7 @@ class ServerFault(ProtocolError):
 
 
 # End of the rule of a `ProtocolError` about a message of another form.
-UNLIKE = "does not have the agreed form; use the same version of dpcurves on all machines"
+WRONG_FORM_RULE = "does not have the agreed form; use the same version of dpcurves on all machines"
 
 
 def disable_core_dumps() -> None:

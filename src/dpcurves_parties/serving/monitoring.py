@@ -107,7 +107,7 @@ class Monitoring:
     log_format: str = PLAIN
 
 
-UNWATCHED = Monitoring()  # no metrics are served, and the log is plain
+NO_MONITORING = Monitoring()  # no metrics are served, and the log is plain
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -31,7 +31,7 @@ from dpcurves.arguments import InvalidArgument
 
 from .identity import require_valid_certificate
 from .messages import ProtocolError, disable_core_dumps
-from .monitoring import UNWATCHED, Monitoring, ServerMetrics
+from .monitoring import NO_MONITORING, Monitoring, ServerMetrics
 
 try:
     import uvloop
@@ -172,7 +172,7 @@ class Limits:
             raise InvalidArgument("connections, deadline", "must be at least 2 connections and more than 0 seconds")
 
 
-USUAL = Limits()
+DEFAULT_LIMITS = Limits()
 
 
 class ClientConnection(Protocol):
@@ -315,7 +315,7 @@ def parse_network(address: str) -> str:
 
 Talks = Callable[[PeerConnection, bytes], object]
 """Handler of a connection that the peer server opened, given its certificate."""
-PEER = "dpcurves.peer"
+PEER_SCOPE_KEY = "dpcurves.peer"
 """Key in a connection's scope: the verified client certificate, if any."""
 BUSY_RESPONSE = JSONResponse({"error": "server: busy with as many requests as it can answer; ask again later"}, 503)
 """Response, with status 503, to a request that admission control has no place for."""
@@ -401,7 +401,7 @@ class HttpConnection(HttpToolsProtocol):
                 receive: ASGI function that returns the next part of the body.
                 send: ASGI function that sends a part of the response.
             """
-            await (app if self._admitted else BUSY_RESPONSE)({**scope, PEER: certificate}, receive, send)
+            await (app if self._admitted else BUSY_RESPONSE)({**scope, PEER_SCOPE_KEY: certificate}, receive, send)
 
         return respond_if_admitted
 
@@ -604,8 +604,8 @@ class ServerSettings:
 
     address: Address
     context: ssl.SSLContext
-    limits: Limits = USUAL
-    monitoring: Monitoring = UNWATCHED
+    limits: Limits = DEFAULT_LIMITS
+    monitoring: Monitoring = NO_MONITORING
     check_ready: Callable[[], object] = lambda: None
 
 

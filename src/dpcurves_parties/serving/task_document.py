@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 import numpy as np
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.drafts import write_whole
 
 from .identity import require_new, write_public, write_secret
@@ -88,7 +88,7 @@ class Ticket:
         Raises:
             ValueError: the file exists, or the folder is not writable.
         """
-        write_secret(path, json.dumps({"dpcurves": "ticket", **STORED.encode_fields(self)}) + "\n")
+        write_secret(path, json.dumps({"dpcurves": "ticket", **STORED_CODEC.encode_fields(self)}) + "\n")
 
     @classmethod
     def load(cls, path: str | Path, role: Role) -> Ticket:
@@ -98,7 +98,7 @@ class Ticket:
             ValueError: the file is unreadable, or has no ticket of this role. The error contains nothing of the file.
         """
         try:
-            ticket = STORED.decode_fields(cls, json.loads(Path(path).read_text(encoding="utf-8")))
+            ticket = STORED_CODEC.decode_fields(cls, json.loads(Path(path).read_text(encoding="utf-8")))
         except OSError as error:
             raise ProtocolError(
                 "ticket", f"{str(path)!r} cannot be read ({error.strerror}); name the ticket that you received"

@@ -31,12 +31,12 @@ from dpcurves.arguments import MissingPackage
 
 from .messages import ProtocolError
 
-EXTRA = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
+MISSING_PACKAGES_MESSAGE = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
 """Error message without the package of Dask."""
 MOST_RESTARTS = 5
 """Largest number of consecutive restarts after lost workers without an item that finished in between. Processes
 killed so often probably lack memory, and would be killed again."""
-STARTED = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
+START_METHOD = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
 """Start method of processes: where available, forks of a server process that has imported the needed modules."""
 Item = TypeVar("Item")
 """Type of the items."""
@@ -149,8 +149,8 @@ class Processes(Workers):
         """
         with self._lock:
             if self._pool is None:
-                get_context(STARTED).set_forkserver_preload([needed])
-                self._pool = ProcessPoolExecutor(self.number, get_context(STARTED), _exit_with_server)
+                get_context(START_METHOD).set_forkserver_preload([needed])
+                self._pool = ProcessPoolExecutor(self.number, get_context(START_METHOD), _exit_with_server)
             return self._pool
 
     def _discard_pool(self, pool: ProcessPoolExecutor) -> None:
@@ -298,7 +298,7 @@ def _import_distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        raise MissingPackage("workers", EXTRA) from None
+        raise MissingPackage("workers", MISSING_PACKAGES_MESSAGE) from None
     return distributed
 
 

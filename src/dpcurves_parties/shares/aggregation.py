@@ -39,7 +39,7 @@ from ..serving.noise_key import NoiseKey, format_noise_distribution
 from ..serving.task_document import Role, find_bearer
 from ..serving.two_servers import dap, report_set
 from ..serving.two_servers.collection import (
-    CLOSES,
+    CLOSING_REQUESTS,
     LARGEST_LISTING,
     LARGEST_QUESTION,
     OfPeer,
@@ -190,13 +190,13 @@ def parse_answer_share(
     """
     reply = question.parse_reply(message, "peer")
     if any(reply.get(name) != value for name, value in provenance.items()):
-        raise ProtocolError("peer", OTHER_SET, 502)
+        raise ProtocolError("peer", OTHER_REPORT_SET, 502)
     if reply.get("dropped") != dropped_count:
         raise ProtocolError("peer", OTHERS_DROPPED, 502)
     return reply
 
 
-OTHER_SET = (
+OTHER_REPORT_SET = (
     "the other server answers from another report set or with other noise, and nothing is "
     "answered; ask its operator whether a store was restored"
 )
@@ -412,7 +412,7 @@ NOT_CHECKED = (
     "version of dpcurves at both servers"
 )
 UNCHECKED = "reports must be checked before the first answer; ask again"
-FAILING = (
+FAILED_CHECK = (
     "some reports fail the check at these edges, and reports cannot be dropped after the "
     "first answer; ask at other edges"
 )
@@ -514,7 +514,7 @@ class CheckedCounting:
             numbers, marks_hash = self._compute_values(plan, dropped)
             peer_share = parse_answer_share(question, future.result(), provenance, dropped_count)
         if peer_share.get("seen", "") != marks_hash:
-            raise ProtocolError("thresholds", FAILING, 409)
+            raise ProtocolError("thresholds", FAILED_CHECK, 409)
         share = AnswerShare(numbers, dropped_count)
         return AnswerShares(
             share if proof is None else proof.add_to_share(share, peer_share, question.thresholds, asker.analyst),
@@ -727,7 +727,7 @@ class TaskService(SharedTaskService[Task]):
     """
 
     PEER_REQUESTS: ClassVar[OfPeer] = MappingProxyType({
-        **CLOSES,
+        **CLOSING_REQUESTS,
         "evaluate": (lambda service, message: service.make_digests(message), LARGEST_QUESTION),
         "settle": (lambda service, message: service.settle_check(message), LARGEST_LISTING),
         "half": (lambda service, message: service.make_answer_share(message), LARGEST_LISTING),
@@ -839,7 +839,7 @@ class TaskService(SharedTaskService[Task]):
             job, self.task.hash, status.reports, self.store.compute_checksum(self.task.hash)
         )
         path = f"/tasks/{dap.encode_task_id(self.task.hash)}/aggregate_shares"
-        peer_share = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.SHARE))
+        peer_share = dap.parse_aggregate_share(self.peer.post(path, request, content_type=dap.AGGREGATE_SHARE_REQ_TYPE))
         shares = self._seal_aggregate_share(job, own_share, status), peer_share
         return dap.encode_collection_job_response(
             status.reports, int(time() / dap.TIME_PRECISION) + CLOCK_PRECISIONS + 1, shares
@@ -977,7 +977,7 @@ class TaskService(SharedTaskService[Task]):
         """
         status = self._require_closed()
         reply = question.parse_reply(self._post_to_peer("agree", question.to_json(**status.provenance)), "peer")
-        require_report_set(reply, status.provenance, report_set.OTHER)
+        require_report_set(reply, status.provenance, report_set.DIFFERENT_REPORTS)
         return status
 
     def _plan(self, question: QuestionMessage, counting: PlainCounting | CheckedCounting) -> Plan:
@@ -1140,5 +1140,5 @@ def _to_answer(share: AnswerShare, status: TaskStatus) -> Answer:
     )
 
 
-COUNTS = TaskType(Task, TaskService)
+COUNT_TASK_TYPE = TaskType(Task, TaskService)
 """Task type of counts, registered as an entry point."""

@@ -48,20 +48,20 @@ from .shared_records import CheckedTreeEncoding, TreeEncoding
 from .task import Task
 
 # Lines of the statement; braces are filled in.
-ASSUMED = (
+ASSUMPTIONS = (
     "Assumed: the two servers do not collude (they know every record together). Counts are right if both are honest"
 )
-ASSUMED_PROVED = "Assumed: the two servers do not collude (they know every record together)"
-PROVED = (
+PROOF_ASSUMPTIONS = "Assumed: the two servers do not collude (they know every record together)"
+PROVED_STATEMENT = (
     "Proved: {} these reports, with noise that no server changed once it was asked, except with probability"
     " 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn at random"
 )
-PROVED_AT = (
+PROVED_EDGES_STATEMENT = (
     "Below another edge a count is accepted if it lies between those at the adjacent proved edges, up to noise of"
     " {:.0f} records: a lie can be off by that, plus the records between these edges"
 )
-BELIEVED = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
-CHECKED = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
+UNCHECKED_OWNERS = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
+CHECKED_OWNERS = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
 
 
 def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
@@ -75,13 +75,13 @@ def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:
     Returns:
         From two lines, without proofs, to four.
     """
-    checked = BELIEVED if task.owners is Owners.UNCHECKED else CHECKED
+    checked = UNCHECKED_OWNERS if task.owners is Owners.UNCHECKED else CHECKED_OWNERS
     if not (task.proof_key_hashes and proved):
-        return ASSUMED, checked
+        return ASSUMPTIONS, checked
     if not isinstance(task.proved_values, ProvedEdges):
-        return ASSUMED_PROVED, checked, PROVED.format("an answer is the counts of")
-    counts = PROVED.format(f"counts below {task.proved_values.size} edges are those of")
-    return ASSUMED_PROVED, checked, counts, PROVED_AT.format(task.proved_values.max_noise_difference)
+        return PROOF_ASSUMPTIONS, checked, PROVED_STATEMENT.format("an answer is the counts of")
+    counts = PROVED_STATEMENT.format(f"counts below {task.proved_values.size} edges are those of")
+    return PROOF_ASSUMPTIONS, checked, counts, PROVED_EDGES_STATEMENT.format(task.proved_values.max_noise_difference)
 
 
 def describe_task(task: Task) -> tuple[str, ...]:

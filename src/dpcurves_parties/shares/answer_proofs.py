@@ -193,7 +193,7 @@ FALSE_BLAME_PROBABILITY = 2.0**-40
 """Probability that noise alone makes an honest server's value look impossible, for each comparison."""
 
 
-IMPOSSIBLE = (
+IMPOSSIBLE_COUNTS = (
     "the proved counts are impossible for this number of reports with correctly drawn "
     "noise, so the answer was discarded; tell both operators"
 )
@@ -267,11 +267,11 @@ class ProvedCells(ProvedValues):
         for noise, size in self.distribution.noises:
             bound = tail_bound((WeightedNoise(1, 1.0, noise),), FALSE_BLAME_PROBABILITY / (2 * self.size))
             if any(not -bound <= count <= reports + bound for count in counts[start : start + size]):
-                raise ProtocolError("servers", IMPOSSIBLE, 502)
+                raise ProtocolError("servers", IMPOSSIBLE_COUNTS, 502)
             start += size
 
 
-NOT_BETWEEN = (
+COUNT_OUT_OF_ORDER = (
     "a count is not between the proved counts at the adjacent edges, because an answer share or "
     "unchecked reports are wrong, so the answer was discarded; tell both operators"
 )
@@ -337,7 +337,7 @@ class ProvedEdges(ProvedValues):
         *_, largest = counts_by_edge
         falls = any(self._is_falling(counts_by_edge, lower, upper) for lower, upper in pairwise(counts_by_edge))
         if falls or counts_by_edge[largest] > reports + self.bound_noise_difference(0, largest):
-            raise ProtocolError("servers", IMPOSSIBLE, 502)
+            raise ProtocolError("servers", IMPOSSIBLE_COUNTS, 502)
 
     def require_between(self, proved_counts: Sequence[int], other_counts: Mapping[int, int]) -> None:
         """Refuse counts that are not between the proved ones at the adjacent edges.
@@ -356,7 +356,7 @@ class ProvedEdges(ProvedValues):
             extended = {**counts, threshold: count}
             lower, upper = edges[max(above - 1, 0)], edges[above]
             if self._is_falling(extended, lower, threshold) or self._is_falling(extended, threshold, upper):
-                raise ProtocolError("servers", NOT_BETWEEN, 502)
+                raise ProtocolError("servers", COUNT_OUT_OF_ORDER, 502)
 
     def _is_falling(self, counts: Mapping[int, int], lower: int, upper: int) -> bool:
         """Return True if the count at the upper edge is below that at the lower one, by more than noise explains.
@@ -646,23 +646,23 @@ def require_proved_answer(
     if list(noise_hashes) != [hash_noise(noise) for noise in noises]:
         raise ProtocolError("servers", OTHER_NOISE, 502)
     if any(not -LARGEST_VALUE < count < LARGEST_VALUE for count in counts):
-        raise ProtocolError("servers", UNPROVED, 502)
+        raise ProtocolError("servers", UNPROVED_ANSWER, 502)
     if any(not 0 <= number < PRIME for proof in proofs for number in proof):
-        raise ProtocolError("servers", UNPROVED, 502)
+        raise ProtocolError("servers", UNPROVED_ANSWER, 502)
     coefficients = derive_coefficients(key, task, len(counts))
     masked: list[Words] = [np.array(noise, np.uint64) for noise in noises]
     first, second = masked
     (product,) = inner_products(_reduce(first + second), coefficients)
     (expected,) = inner_products(to_residues(counts), coefficients)
     if (product + sum(proof[-1] for proof in proofs) - expected) % PRIME:
-        raise ProtocolError("servers", UNPROVED, 502)
+        raise ProtocolError("servers", UNPROVED_ANSWER, 502)
 
 
 OTHER_NOISE = (
     "an answer share has other noise than its server announced before the first answer, so the "
     "answer was discarded; ask the operator of that server"
 )
-UNPROVED = (
+UNPROVED_ANSWER = (
     "the answer is not proved: an answer share omits or adds reports, or an owner sent a "
     "wrong proof word. It was discarded; tell both operators"
 )

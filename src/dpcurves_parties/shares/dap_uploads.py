@@ -323,7 +323,7 @@ class UploadLeader:
             task, (dap.VerifyInit(report.to_report_share(1), message) for (report, _), message in messages)
         )
         answer = self._service.peer.post(
-            f"/tasks/{dap.encode_task_id(task)}/aggregation_jobs", job, content_type=dap.JOB
+            f"/tasks/{dap.encode_task_id(task)}/aggregation_jobs", job, content_type=dap.AGGREGATION_JOB_INIT_REQ_TYPE
         )
         return self._verifying.find_failures(
             verified, dap.parse_aggregation_job_response(answer, [stored_report.id for stored_report in stored])
@@ -531,12 +531,14 @@ class LeaderUpload:
         for name, reports in self.contribution.iterate_shared_reports():
             del name  # all uploads under a ticket are one contribution
             failed = dap.parse_upload_errors(
-                leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD)
+                leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD_REQ_TYPE)
             )
             if dap.ReportError.OUTDATED_CONFIG in failed.values():
                 self._fetch_config_ids(leader)
                 failed = dap.parse_upload_errors(
-                    leader.post(path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD)
+                    leader.post(
+                        path, self.encode_upload_request(reports), bearer_token, content_type=dap.UPLOAD_REQ_TYPE
+                    )
                 )
             if failed:
                 reasons = ", ".join(sorted({error.name.lower().replace("_", " ") for error in failed.values()}))

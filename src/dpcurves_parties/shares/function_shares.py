@@ -37,19 +37,19 @@ from dpcurves.conversation import Plan, Release, Setting, Strategy, UnsupportedQ
 from dpcurves.distributions import CountDistribution, IntervalSums, PathSums
 from dpcurves.distributions.output_distribution import round_error
 from dpcurves.ledger import Allotment
-from dpcurves.mechanisms.auto import LINEAR
+from dpcurves.mechanisms.auto import LINEAR_CHOICE
 from dpcurves.mechanisms.lazy_tree import path_distribution
 from dpcurves.noise.randomness import Randomness
 from dpcurves.privacy import EACH_RECORD, Adjacency, PrivacyLoss, ReplaceOne
 from dpcurves.queries import CountQuery, PrefixQuery, Query
-from dpcurves.strategies import AT_ONCE, choose_strategy
+from dpcurves.strategies import ONE_ROUND_STRATEGIES, choose_strategy
 from dpcurves.trust.base import Answer, require_charged
 
 from ..serving.noise_key import NoiseKey
 
 SERVERS = 2
 """Servers of a task, each with its own noise."""
-RING = 2**64
+SHARE_MODULUS = 2**64
 """Modulus of shares, which are 64-bit words."""
 LARGEST_SCALE = 2**40
 """Noise scale at most, in records: beyond it, a sum of noises could wrap around the ring."""
@@ -57,7 +57,7 @@ MOST_CELLS = 2**53
 """Slots of a grid at most, so that their numbers are exact in JSON and in doubles."""
 MOST_SLOTS = 2**16 - 1
 """Slots that are counted one by one at most: about a minute of one core for 10**5 reports, unchecked."""
-NAMED = "two servers that do not collude"
+TRUST_NAME = "two servers that do not collude"
 
 
 class Owners(Enum):
@@ -109,7 +109,7 @@ class FunctionShares:
     - `PrefixQuery`, on grids of any resolution: counts at some t, with the noise of the dyadic blocks on the path of t.
     - `CountQuery`, on the product of any axes with a limited number of slots: differences of sums at neighbouring t are
       shares of the count of a cell, and the number of reports minus the last sum is a share of the missing cell. Each
-      server computes the sums of these that one curator would measure (`LINEAR`), with the noise of one curator.
+      server computes the sums of these that one curator would measure (`LINEAR_CHOICE`), with the noise of one curator.
 
     Formal guarantees: for a replaced report, against each server alone, which knows its own noise, and against everyone
     who sees the answers. Their view is, for a computationally bounded observer, a function of the counts with one
@@ -118,12 +118,12 @@ class FunctionShares:
     of the exact table x add up to it and each alone looks the same for every x. Server 1 sees x1, z1 and server 0's
     answer share; adding ``A x1`` to that share gives ``A x + z0``: one curator's release, with fresh noise of that
     distribution. The analyst sees ``A x + z0 + z1``, a function of it. With the noise of `path_distribution` that loses
-    at most the plan's loss for any number and order of thresholds; with the noise of `LINEAR`, once, and a repetition
-    returns the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do not collude
-    (together they know every record), and one of them follows the protocol: it answers from one set of reports with one
-    noise (`CheckedCounting` proves that this suffices). Correct counts require both servers to follow it, and owners,
-    because a malformed report can add any number to any count. If owners are *checked*, both servers drop a malformed
-    report before the first answer, and it counts as missing if missing records are counted.
+    at most the plan's loss for any number and order of thresholds; with the noise of `LINEAR_CHOICE`, once, and a
+    repetition returns the same noise. So the noise has twice the variance of one curator's. *Assumed*: the servers do
+    not collude (together they know every record), and one of them follows the protocol: it answers from one set of
+    reports with one noise (`CheckedCounting` proves that this suffices). Correct counts require both servers to follow
+    it, and owners, because a malformed report can add any number to any count. If owners are *checked*, both servers
+    drop a malformed report before the first answer, and it counts as missing if missing records are counted.
 
     Attributes:
         INSTEAD: Advice to a caller whose session would open all records.
@@ -149,7 +149,7 @@ class FunctionShares:
             loss: The loss of all rounds together.
             adjacency: Which tables the loss is about.
         """
-        return choose_strategy(AT_ONCE, workload, Setting(loss, adjacency))
+        return choose_strategy(ONE_ROUND_STRATEGIES, workload, Setting(loss, adjacency))
 
     def plan_query(self, query: Query, loss: PrivacyLoss, adjacency: Adjacency) -> Plan:
         """Plan a query to the two servers. Touches no data.
@@ -175,7 +175,7 @@ class FunctionShares:
                 "adjacency=dp.REPLACE_ONE, and one record of each owner",
             )
         plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
-        return replace(plan, made_by=f"{NAMED}, owners {self.owners.value}: {plan.made_by}, by each server")
+        return replace(plan, made_by=f"{TRUST_NAME}, owners {self.owners.value}: {plan.made_by}, by each server")
 
     def run(self, plan: Plan, holders: Sequence[ShareHolder], allotment: Allotment, randomness: Randomness) -> Release:
         """Return the release of both servers, run in one process.
@@ -257,9 +257,12 @@ def add_answer_shares(plan: Plan, answer_shares: Sequence[Sequence[int]]) -> tup
     size = plan.distribution.require_type(CountDistribution).size  # type: ignore[type-abstract]
     if len(answer_shares) != SERVERS or any(len(share) != size for share in answer_shares):
         raise InvalidArgument("answer_shares", f"must be two, one of each server, each of {size} numbers")
-    if any(not 0 <= number < RING for share in answer_shares for number in share):
+    if any(not 0 <= number < SHARE_MODULUS for share in answer_shares for number in share):
         raise InvalidArgument("answer_shares", "must be numbers from 0 to 2**64 - 1")
-    return tuple((sum(pair) + RING // 2) % RING - RING // 2 for pair in zip(*answer_shares, strict=True))
+    return tuple(
+        (sum(pair) + SHARE_MODULUS // 2) % SHARE_MODULUS - SHARE_MODULUS // 2
+        for pair in zip(*answer_shares, strict=True)
+    )
 
 
 def make_release(plan: Plan, counts: Sequence[int], allotment: Allotment) -> Release:
@@ -361,7 +364,7 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
             f"{prod(query.shape)}; take a coarser grid"
         )
         raise UnsupportedQuery("grid", rule)
-    plan = LINEAR.plan(query, loss, adjacency)
+    plan = LINEAR_CHOICE.plan(query, loss, adjacency)
     distribution = plan.distribution.require_type(IntervalSums)
     _require_room(max(noise.parameter for noise, _ in distribution.noises), loss)
     return replace(
@@ -408,7 +411,9 @@ def _mask_prefixes(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     at = _find_prefix_thresholds(plan)
     shares = holder.sum_prefix_shares(at) if at else []
     noises = holder.noise_key.derive_path_noise(distribution, at)
-    masked_counts = {each: (share + noise) % RING for each, share, noise in zip(at, shares, noises, strict=True)}
+    masked_counts = {
+        each: (share + noise) % SHARE_MODULUS for each, share, noise in zip(at, shares, noises, strict=True)
+    }
     return tuple(masked_counts[threshold] if threshold else 0 for threshold in distribution.prefix_lengths)
 
 
@@ -441,7 +446,7 @@ def _mask_cells(plan: Plan, holder: ShareHolder) -> tuple[int, ...]:
     sums = [share for sums_of_level in distribution.apply_strategy(cells) for share in sums_of_level.ravel().tolist()]
     shares = sums if distribution.missing is None else [*sums, -int(below[-1])]
     return tuple(
-        (share + noise) % RING
+        (share + noise) % SHARE_MODULUS
         for share, noise in zip(shares, holder.noise_key.derive_sum_noise(distribution), strict=True)
     )
 

@@ -37,7 +37,7 @@ from ..serving.two_servers.report_set import ID_SIZE
 from ..serving.two_servers.task_types import ShareEncoding
 from .shared_records import AcceptedSums
 
-RING = 2**64
+SHARE_MODULUS = 2**64
 """Modulus of answer shares."""
 RANDOM_SIZE = 4 * 32
 """Bytes of randomness that sharing one record takes: two seeds and two blinds."""
@@ -286,6 +286,6 @@ class HistogramEvaluation:
         if not accepted.all():
             failed = self.reports.sum_cells(~accepted)
             totals = [(total - excess) % MODULUS for total, excess in zip(totals, failed, strict=True)]
-        cells = np.array([(total - party * MODULUS) % RING for total in totals], np.uint64)
+        cells = np.array([(total - party * MODULUS) % SHARE_MODULUS for total in totals], np.uint64)
         below = dict(enumerate(np.cumsum(cells, dtype=np.uint64).tolist(), 1))
         return AcceptedSums({slots: below[slots] for slots in self.thresholds if slots}, noise_key)

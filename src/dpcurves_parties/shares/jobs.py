@@ -32,7 +32,7 @@ from ..serving.noise_key import NoiseKey
 from ..serving.workers import Workers
 from .shared_records import CheckedReports, CheckedTreeEncoding, Evaluation, SharedReports, TreeEncoding, Words
 
-DAMAGED = (
+DAMAGED_SHARE = (
     "a file of shares for the workers is damaged or missing, so no answer is given; start the "
     "server again, which writes these files anew"
 )
@@ -218,7 +218,7 @@ class JobSet:
             ]
         sums = self.workers.map_reduce(evaluate_job, work, add_sums)
         if not sums.is_intact:
-            raise ProtocolError("store", DAMAGED, 500)
+            raise ProtocolError("store", DAMAGED_SHARE, 500)
         return sums
 
 

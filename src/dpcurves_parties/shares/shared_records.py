@@ -40,7 +40,7 @@ from .answer_proofs import OwnerProver, require_words
 Words = NDArray[np.uint64]
 SEED_BYTES = 16
 """Bytes of a server's seed in a report, an AES block."""
-RING = 2**64
+SHARE_MODULUS = 2**64
 """Modulus of shares."""
 
 
@@ -346,7 +346,7 @@ class CheckedReports:
                 keys[start : start + step], last_slots, self.engine, self.verify_key
             )
             sums = evaluation.sums(np.ones(len(evaluation.digests), dtype=np.bool_))
-            totals = [(total + share) % RING for total, share in zip(totals, sums, strict=True)]
+            totals = [(total + share) % SHARE_MODULUS for total, share in zip(totals, sums, strict=True)]
             digests.append(evaluation.digests)
         return tuple(totals), np.concatenate(digests)
 
@@ -471,7 +471,7 @@ class Evaluation:
         sums = self.sums
         if not accepted.all():
             failed = self.reports.sum_reports(~accepted, self.thresholds)
-            sums = tuple((total - excess) % RING for total, excess in zip(sums, failed, strict=True))
+            sums = tuple((total - excess) % SHARE_MODULUS for total, excess in zip(sums, failed, strict=True))
         return AcceptedSums(dict(zip(self.thresholds, sums, strict=True)), noise_key)
 
 

@@ -23,7 +23,7 @@ from math import prod
 from typing import Any, ClassVar, Self
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.codec import STORED
+from dpcurves.codec import STORED_CODEC
 from dpcurves.conversation import Plan, UnsupportedQuery
 from dpcurves.curves.prefixes import evenly_spaced_edges
 from dpcurves.data import Axis, Categories, Grid, OpenEndedAxis, OrderedAxis, Outside
@@ -46,27 +46,29 @@ from .histogram_reports import HistogramEncoding
 from .shared_records import CheckedTreeEncoding, TreeEncoding
 
 # Error texts that several checks share.
-CELLS_ONLY = "the task counts all cells at once; ask for whole curves, not for counts at some edges"
-APART_ONLY = (
+CELLS_ONLY_RULE = "the task counts all cells at once; ask for whole curves, not for counts at some edges"
+OUTSIDE_APART_RULE = (
     "needs values outside the grid counted apart, and the task clips them into its end "
     "cells; ask another question, or make a task with --outside apart"
 )
-CLIPPED_ONLY = (
+OUTSIDE_CLIPPED_RULE = (
     "needs values outside the grid clipped into its end cells, and the task counts them "
     "apart; ask another question, or make a task without --outside apart"
 )
-PREFIXES_ONLY = (
+PREFIXES_ONLY_RULE = (
     "the task counts below edges only, because its grid is too fine; ask for counts at some edges, or for quantiles"
 )
-NOT_AT_EDGES = "applies to tasks that count below thresholds and prove their answers; leave it out"
-ALWAYS_CHECKED = "must be owners, because reports of this encoding are always checked by the servers"
-UNPROVED = "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
-TOO_FINE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
+THRESHOLDS_ONLY_RULE = "applies to tasks that count below thresholds and prove their answers; leave it out"
+CHECKED_ENCODING_RULE = "must be owners, because reports of this encoding are always checked by the servers"
+UNPROVED_ENCODING_RULE = (
+    "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
+)
+FINE_GRID_RULE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
 MOST_CHECKED_AT_ONCE = 64
 """Thresholds in one message about checked reports at most. Each report is evaluated at all of them before it is known
 which reports count, so the number bounds the work that invalid reports cause.
 """
-EVEN = 64
+PROVED_THRESHOLDS = 64
 """Most thresholds, evenly spaced over the grid, at which answers are proved, unless the task names them. They fit into
 one message about checked reports.
 """
@@ -166,7 +168,7 @@ class Task(SharedTask):
         if first.hpke_key == second.hpke_key or first.certificate == second.certificate:
             raise InvalidArgument("servers", "must be two different servers; a single one would know every record")
         if self.proved_at and (not self.proof_key_hashes or self.count_kind is CountKind.CELLS):
-            raise InvalidArgument("proved_at", NOT_AT_EDGES)
+            raise InvalidArgument("proved_at", THRESHOLDS_ONLY_RULE)
         if self.proof_key_hashes and self.count_kind is CountKind.PREFIXES:
             at = self.proved_at or self.find_thresholds(self._even_edges)
             object.__setattr__(self, "proved_at", at)
@@ -185,14 +187,14 @@ class Task(SharedTask):
     def _require_one_hot(self) -> None:
         """Raise `ValueError` for settings that one-hot reports do not support."""
         if self.owners is Owners.UNCHECKED:
-            raise InvalidArgument("check", ALWAYS_CHECKED)
+            raise InvalidArgument("check", CHECKED_ENCODING_RULE)
         if self.count_kind is not CountKind.CELLS or self.slots > LARGEST_SEALED:
-            raise InvalidArgument("encoding", TOO_FINE)
+            raise InvalidArgument("encoding", FINE_GRID_RULE)
         if self.proof_key_hashes:
-            raise InvalidArgument("check", UNPROVED)
+            raise InvalidArgument("check", UNPROVED_ENCODING_RULE)
         size = Prio3Histogram.with_smallest_reports(self.slots + 1, b"").input_size(0) + SEALING_OVERHEAD
         if size + Prio3Histogram.PUBLIC_SIZE > LARGEST_SEALED:
-            raise InvalidArgument("encoding", TOO_FINE)
+            raise InvalidArgument("encoding", FINE_GRID_RULE)
 
     @cached_property
     def encoding(self) -> TreeEncoding | HistogramEncoding:
@@ -251,12 +253,12 @@ class Task(SharedTask):
 
     @property
     def _even_edges(self) -> Sequence[int]:
-        """The indices of evenly spaced edges, a power of two of them, as many as fit into `EVEN` thresholds of all
-        categories.
+        """The indices of evenly spaced edges, a power of two of them, as many as fit into `PROVED_THRESHOLDS`
+        thresholds of all categories.
         """
         query = PrefixQuery(self.axes, prefix_lengths=())
         extra = 2 if self.grid.outside is Outside.APART else 0  # both ends of the grid
-        edges = 2 ** ((EVEN // query.rows - extra).bit_length() - 1)
+        edges = 2 ** ((PROVED_THRESHOLDS // query.rows - extra).bit_length() - 1)
         return evenly_spaced_edges(edges, self.grid.cells)
 
     @property
@@ -380,9 +382,11 @@ class Task(SharedTask):
                 "where", f"the task counts {counted_rows}; ask about these, or make a task with another --where"
             )
         if type(paid) is not type(query) and query.axes == self.axes:
-            raise UnsupportedQuery("question", CELLS_ONLY if paid.is_dense else PREFIXES_ONLY)
+            raise UnsupportedQuery("question", CELLS_ONLY_RULE if paid.is_dense else PREFIXES_ONLY_RULE)
         if not self.beside and _count_outside_apart(query.axes) == _count_outside_apart(self.axes):
-            raise UnsupportedQuery("question", APART_ONLY if self.grid.outside is Outside.CLIPPED else CLIPPED_ONLY)
+            raise UnsupportedQuery(
+                "question", OUTSIDE_APART_RULE if self.grid.outside is Outside.CLIPPED else OUTSIDE_CLIPPED_RULE
+            )
         if any(isinstance(axis, OpenEndedAxis) for axis in query.axes):
             raise UnsupportedQuery(
                 "missing_times",
@@ -446,7 +450,12 @@ class Task(SharedTask):
             "min_valid_share": str(self.min_valid_share),
         }
         unit = {"adjacency": Neighbours.REPLACE_ONE.value, "unit": "one report", "bits": self.bits}
-        return {**STORED.encode_fields(self, exclude=("tokens", "report_kind")), **default_fields, **unit, **encoding}
+        return {
+            **STORED_CODEC.encode_fields(self, exclude=("tokens", "report_kind")),
+            **default_fields,
+            **unit,
+            **encoding,
+        }
 
     @classmethod
     def from_fields(cls, stored: Mapping[str, Any], tokens: Mapping[Role, Sequence[str]]) -> Self:
@@ -462,7 +471,7 @@ class Task(SharedTask):
             TypeError: a field has another type.
         """
         reported = ReportKind.HISTOGRAM if "encoding" in stored else ReportKind.TREE
-        return STORED.decode_fields(cls, stored, tokens=tokens, report_kind=reported)
+        return STORED_CODEC.decode_fields(cls, stored, tokens=tokens, report_kind=reported)
 
 
 def _describe_histogram(slots: int) -> dict[str, object]:
@@ -490,13 +499,13 @@ def _parse_axis(stored: Mapping[str, Any]) -> Axis | Categories:
         stored: Fields of one axis: ``column``, and ``grid`` or ``values``.
     """
     if "grid" in stored:
-        return Axis(stored["column"], STORED.decode(Grid, stored["grid"]))
+        return Axis(stored["column"], STORED_CODEC.decode(Grid, stored["grid"]))
     return Categories(stored["column"], tuple(stored["values"]))
 
 
-STORED.add(Axis, lambda axis: {"column": str(axis.column), "grid": STORED.encode(axis.grid)}, _parse_axis)
-STORED.add(Categories, lambda axis: {"column": axis.column, "values": list(axis.values)}, _parse_axis)
-STORED.add(Axis | Categories, STORED.encode, _parse_axis)
+STORED_CODEC.add(Axis, lambda axis: {"column": str(axis.column), "grid": STORED_CODEC.encode(axis.grid)}, _parse_axis)
+STORED_CODEC.add(Categories, lambda axis: {"column": axis.column, "values": list(axis.values)}, _parse_axis)
+STORED_CODEC.add(Axis | Categories, STORED_CODEC.encode, _parse_axis)
 
 
 def _ignore_order(axis: Axis | Categories) -> Axis | Categories:

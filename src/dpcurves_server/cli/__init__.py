@@ -7,7 +7,7 @@ from .commands import SERVE_COMMANDS, SERVER_STORE_COMMANDS
 from .remotes import REMOTE_COMMANDS, PlanTerms, RemoteTerms
 from .try_command import TRY_COMMANDS
 
-PROVIDED = PackageCommands(
+PACKAGE_COMMANDS = PackageCommands(
     commands={**TRY_COMMANDS, **SERVE_COMMANDS},
     groups={
         "server": Group("What a verification server knows: people, datasets, projects.", SERVER_STORE_COMMANDS),

@@ -20,7 +20,7 @@ from dpcurves.cli.ask_file import Terms
 from dpcurves.cli.options import option
 from dpcurves.cli.output import Output
 from dpcurves.cli.terminal import (
-    OF_COLUMNS,
+    COLUMN_OPTIONS,
     Misuse,
     make_console,
     print_to_console,
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 ID, SECRET = "DPCURVES_OIDC_CLIENT_ID", "DPCURVES_OIDC_CLIENT_SECRET"
-CLIENT_NEEDED = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FILE"
+CLIENT_VARIABLES_RULE = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FILE"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class IssuerOptions:
         else:
             credentials = _read_client(self.oidc_client)
         if not all(credentials):
-            raise Misuse("oidc", CLIENT_NEEDED)
+            raise Misuse("oidc", CLIENT_VARIABLES_RULE)
         return Issuer(self.oidc, ClientCredentials(*credentials))
 
 
@@ -98,9 +98,9 @@ def _read_client(file: str) -> tuple[str, str]:
 
 # Web forms of the questions of the command line: their fields are made from the declared options.
 COLUMNS = frozenset(
-    {*OF_COLUMNS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
+    {*COLUMN_OPTIONS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
 )
-OF_MODELS = "@FILE"
+MODEL_FILE_MARK = "@FILE"
 """Mark in the help of options that take a column or a model file. On pages, the project's models replace the file."""
 EXAMPLE = "Example:"
 
@@ -173,9 +173,9 @@ def _build_field(parameter: Parameter) -> Field:
     hint = parameter.annotation.__origin__
     is_repeatable = any(get_origin(hint_type) is list for hint_type in (hint, *getattr(hint, "__args__", ())))
     return Field(
-        parameter.name, words.replace(OF_MODELS, "@NAME").replace("a model in JSON", "a model"), metavar,
+        parameter.name, words.replace(MODEL_FILE_MARK, "@NAME").replace("a model in JSON", "a model"), metavar,
         None if needed else parameter.default, needed, is_repeatable,
-        tuple(metavar.split("|")) if "|" in metavar else (), parameter.name in COLUMNS, OF_MODELS in words,
+        tuple(metavar.split("|")) if "|" in metavar else (), parameter.name in COLUMNS, MODEL_FILE_MARK in words,
     )  # fmt: skip
 
 

@@ -26,15 +26,15 @@ from ..people import SHORTEST_PASSWORD, BrowserSession
 from ..principals import Right, Role, Subject, has_right, not_found, require
 from ..projects import Project
 from ..questions import redact_question
-from ..synthetic import DESPITE
+from ..synthetic import CONFIRMED_OVERLAP
 from .page_context import ADMITTED, RefusableForm, Visit, download, parse_price, redirect_to
 from .refused_forms import FieldName, capitalize_rule
 
-OUT = "/oidc"
+SIGN_IN_PATH = "/oidc"
 """Path that redirects to the issuer."""
-BACK = "/oidc/back"
+REDIRECT_PATH = "/oidc/back"
 """Redirect URI of the issuer."""
-ERRAND = "__Host-dpcurves-errand"
+PENDING_SIGN_IN_COOKIE = "__Host-dpcurves-errand"
 """Cookie of a pending sign-in at the issuer."""
 
 
@@ -83,11 +83,13 @@ def redirect_to_issuer(visit: Visit) -> Response:
     """
     try:
         request = AuthorizationRequest.generate()
-        answer: Response = RedirectResponse(_find_issuer(visit).authorization_url(request, visit.host + BACK), 303)
+        answer: Response = RedirectResponse(
+            _find_issuer(visit).authorization_url(request, visit.host + REDIRECT_PATH), 303
+        )
     except ProtocolError as error:
         return _render_sign_in(visit, error)
     answer.set_cookie(
-        ERRAND,
+        PENDING_SIGN_IN_COOKIE,
         request.secret,
         max_age=600,  # seconds
         secure=True,
@@ -108,11 +110,13 @@ def finish_issuer_sign_in(visit: Visit) -> Response:
     parameters = {name: texts[0] for name, texts in visit.query.items() if len(texts) == 1}
     try:
         issuer = _find_issuer(visit)
-        subject = issuer.authenticate(AuthorizationRequest(visit.sign_in_secret), visit.host + BACK, parameters)
+        subject = issuer.authenticate(
+            AuthorizationRequest(visit.sign_in_secret), visit.host + REDIRECT_PATH, parameters
+        )
         answer = _set_session_cookie(visit.services.sessions.begin_for_subject(issuer.url, subject))
     except ProtocolError as error:
         answer = _render_sign_in(visit, error)
-    answer.delete_cookie(ERRAND, secure=True, httponly=True, samesite="lax", path="/")
+    answer.delete_cookie(PENDING_SIGN_IN_COOKIE, secure=True, httponly=True, samesite="lax", path="/")
     return answer
 
 
@@ -349,7 +353,7 @@ def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Ba
 
 LOG_LINES = 200
 """Number of entries of the audit log on a page."""
-UNKNOWN = "unknown action; go back to the page and use one of its buttons"
+UNKNOWN_ACTION = "unknown action; go back to the page and use one of its buttons"
 
 
 def redirect_to_managed(visit: Visit) -> Response:
@@ -395,7 +399,7 @@ def show_managed(visit: Visit, error: str = "", typed_statement: str = "") -> Re
         events=services.audit.latest_events(principal, LOG_LINES, name),
         keeps=has_right(principal, Right.KEEP_PROJECTS, Subject(name)),
         beside=services.synthetic.describe(principal, name, dataset.version), said_of_table=typed_statement,
-        proposed=services.synthetic.describe_proposal(principal, name, dataset.version), despite=DESPITE,
+        proposed=services.synthetic.describe_proposal(principal, name, dataset.version), despite=CONFIRMED_OVERLAP,
         most_megabytes=LARGEST_FILE >> 20, **message,
     )  # fmt: skip
 
@@ -461,7 +465,7 @@ def change_question(visit: Visit) -> Response:
     actions = {"take back": visit.services.stewardship.withdraw, "count again": visit.services.stewardship.retry}
     action = actions.get(visit.form_value("do"))
     if action is None:
-        raise ProtocolError("do", UNKNOWN)
+        raise ProtocolError("do", UNKNOWN_ACTION)
     require(visit.principal, Right.KEEP_QUEUE, Subject(visit.path_params["dataset"]))
     action(visit.principal, visit.form_value("question"))
     return redirect_to("manage", visit.path_params["dataset"], message="wanted")
@@ -496,7 +500,7 @@ def upload_table(visit: Visit) -> Response:
     try:
         visit.services.synthetic.propose_table(
             visit.principal, dataset, visit.file, visit.form_value("statement"),
-            despite_equal_rows=visit.form_value(DESPITE) == "yes",
+            despite_equal_rows=visit.form_value(CONFIRMED_OVERLAP) == "yes",
         )  # fmt: skip
     except (ProtocolError, LedgerBusy):
         raise
@@ -581,7 +585,7 @@ def change_person(visit: Visit) -> Response:
     """
     change = CHANGES.get(visit.form_value("do"))
     if change is None:
-        raise ProtocolError("do", UNKNOWN)
+        raise ProtocolError("do", UNKNOWN_ACTION)
     change(visit, visit.form_value("name"))
     return redirect_to("people", message="changed")
 
@@ -695,7 +699,7 @@ def show_audit(visit: Visit, **facts: Any) -> Response:
     return visit.render("audit.html", **{**common, **facts})
 
 
-REFUSABLE: Mapping[str, RefusableForm] = MappingProxyType(
+REFUSABLE_FORMS: Mapping[str, RefusableForm] = MappingProxyType(
     {
         "/manage/{dataset}/projects": RefusableForm(
             show_managed,

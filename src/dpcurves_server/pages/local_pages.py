@@ -22,7 +22,7 @@ from dpcurves.ledger import Currency
 from dpcurves.ledger.chain import LedgerBusy
 from dpcurves.models import NumericColumn
 from dpcurves.privacy import EACH_RECORD, Neighbours, Unit
-from dpcurves.publication import PAGE, publish
+from dpcurves.publication import INDEX_FILE, publish
 from dpcurves.records.value_names import parse_number
 from dpcurves.translation import use_language
 from dpcurves_parties.serving.messages import ProtocolError
@@ -52,7 +52,7 @@ from ..local_table import (
     set_allowances,
 )
 from ..principals import MACHINE, Principal
-from ..releases import DRAWING, Answer, name_page
+from ..releases import DRAWING_LOCK, Answer, name_page
 from . import question_pages
 from .page_context import Site, Visit, download, parse_price, redirect_to
 from .refused_forms import capitalize_rule
@@ -103,7 +103,7 @@ class QuestionPicture:
     icon: str
 
 
-PICTURES = (
+QUESTION_PICTURES = (
     QuestionPicture("cdf", "Distribution", "cdf"), QuestionPicture("histogram", "Histogram, also by group", "bars"),
     QuestionPicture("bars", "Bar chart of categories", "categories"),
     QuestionPicture("quantiles", "Median and quantiles", "quantiles"),
@@ -115,7 +115,7 @@ PICTURES = (
 """The questions that are offered as pictures, if there is a form of that word. The others are in a list below."""
 
 
-ONE_ROW = "one row"
+ONE_ROW_OPTION = "one row"
 """Option of the form for a table that has a column of persons: each row is a person nevertheless."""
 
 
@@ -150,7 +150,7 @@ def show_home(visit: Visit) -> Response:
     if dataset is None:
         return _render_set_up(visit)
     forms = visit.site.forms
-    pictures = [picture for picture in PICTURES if picture.command in forms]
+    pictures = [picture for picture in QUESTION_PICTURES if picture.command in forms]
     shown = {picture.command for picture in pictures}
     remaining = visit.services.projects.remaining(visit.principal, table.name)
     if remaining is None:  # the raising of the budget was interrupted before its last step
@@ -216,7 +216,7 @@ def _parse_unit(visit: Visit, table: LocalTable) -> Unit:
     column = visit.form_value("unit")
     bound = visit.form_value("rows_per_unit")
     names = [proposal.name for proposal in table.columns]
-    if column == ONE_ROW and ONE_ROW not in names:
+    if column == ONE_ROW_OPTION and ONE_ROW_OPTION not in names:
         return EACH_RECORD
     if not column:
         if _find_person_column(table):
@@ -238,7 +238,7 @@ def _find_person_column(table: LocalTable) -> str:
         table: The table with the names of its columns.
     """
     names = [proposal.name for proposal in table.columns]
-    return "" if ONE_ROW in names else find_person_column(names)
+    return "" if ONE_ROW_OPTION in names else find_person_column(names)
 
 
 def _parse_columns(visit: Visit, table: LocalTable) -> tuple[Declared, ...]:
@@ -354,7 +354,7 @@ def _render_set_up(visit: Visit, error: ArgumentError | None = None, status: int
     columns = [_fill_typed(visit, position, proposal) for position, proposal in enumerate(proposals)]
     return visit.render(
         "try_set_up.html", status, table=table, columns=columns, dataset=dataset,
-        decimal=visit.form_value("decimal") or decimal, given=visit.form, one_row=ONE_ROW,
+        decimal=visit.form_value("decimal") or decimal, given=visit.form, one_row=ONE_ROW_OPTION,
         person_column=_find_person_column(table),
         wrong=None if error is None else {"field": error.argument, "message": capitalize_rule(error)},
     )  # fmt: skip
@@ -638,10 +638,10 @@ def publish_answer(visit: Visit) -> Response:
     language = visit.read_language()
     folder = _table(visit).path.parent / name
     try:
-        replaced = (folder / PAGE).exists()
+        replaced = (folder / INDEX_FILE).exists()
         if "/" in name or "\\" in name or name.startswith("."):
             raise InvalidArgument("folder", "type a name without / and without a dot at its start")
-        with DRAWING, use_language(language):
+        with DRAWING_LOCK, use_language(language):
             curve = answer.load_curve()
             publish(curve, folder, title=name_page(curve))
     except ArgumentError as error:

@@ -46,18 +46,20 @@ from ..principals import Principal, Right, has_right
 from ..renderer import Drawing, wait_for_drawing
 from ..services import Services
 from ..typed_numbers import read_number
-from .refused_forms import NOTHING_SENT, FieldName, SentForm, capitalize_rule
+from .refused_forms import NO_SENT_FORM, FieldName, SentForm, capitalize_rule
 
 # Templates and their text filters. All text is escaped.
-OF_REQUESTS = re.compile(r" under the same --request-id| at --level")
-OPTION = re.compile(r"--([a-z][a-z-]*)")
-STATIC: Mapping[str, str] = {
+COMMAND_LINE_PHRASES = re.compile(r" under the same --request-id| at --level")
+OPTION_PATTERN = re.compile(r"--([a-z][a-z-]*)")
+STATIC_FILES: Mapping[str, str] = {
     "style.css": "text/css", "htmx.min.js": "text/javascript", "form.js": "text/javascript",
     "try.js": "text/javascript", "icon.svg": "image/svg+xml", "htmx.LICENSE.txt": "text/plain",
 }  # fmt: skip
 
 
-TOKENS = re.compile(r"\{\{(?P<left>-?)(?P<expression>.*?)(?P<right>-?)\}\}|\{%.*?%\}|\{#.*?#\}|</?\w+|>", re.DOTALL)
+JINJA_TOKENS = re.compile(
+    r"\{\{(?P<left>-?)(?P<expression>.*?)(?P<right>-?)\}\}|\{%.*?%\}|\{#.*?#\}|</?\w+|>", re.DOTALL
+)
 """Expressions, statements and comments of Jinja, and the beginnings and ends of tags."""
 TEXT_ONLY = ("title", "option", "textarea")
 """Elements that contain text alone, without elements such as ``<bdi>``."""
@@ -107,7 +109,7 @@ class IsolatedText(Extension):
                     enclosing = "" if token.startswith("</") else element
             return token
 
-        return TOKENS.sub(rewrite, source)
+        return JINJA_TOKENS.sub(rewrite, source)
 
 
 def isolate_text(value: object) -> Markup:
@@ -126,7 +128,7 @@ def load_templates() -> Environment:
     )  # fmt: skip
     environment.filters["isolated"] = isolate_text
     environment.filters.update(on_page=adapt_help, values_of=format_domain, day=format_day, sentence=capitalize)
-    environment.globals["stamp"] = sha256(b"".join(map(read_static, STATIC))).hexdigest()[:12]
+    environment.globals["stamp"] = sha256(b"".join(map(read_static, STATIC_FILES))).hexdigest()[:12]
     return environment
 
 
@@ -152,7 +154,9 @@ def adapt_help(text: str) -> str:
     Args:
         text: Help text of an option.
     """
-    return OPTION.sub(lambda found: f"“{found[1].replace('-', ' ').capitalize()}”", OF_REQUESTS.sub("", text))
+    return OPTION_PATTERN.sub(
+        lambda found: f"“{found[1].replace('-', ' ').capitalize()}”", COMMAND_LINE_PHRASES.sub("", text)
+    )
 
 
 def format_domain(column: Declared) -> str:
@@ -213,7 +217,7 @@ def parse_price(field: str, currency: Currency, text: str) -> PrivacyLoss:
         raise InvalidArgument(field, error.rule) from None
 
 
-SAID = {
+CONFIRMATIONS = {
     "made": "Created.", "changed": "Changed.", "admitted": "Added.", "dismissed": "Removed.",
     "wanted": "Requested. The result is shown at the next publication time.",
     "put": "The synthetic table is available now.",
@@ -223,7 +227,7 @@ SAID = {
     "out": "You are signed out.", "again": "Sign in with the new password.",
 }  # fmt: skip
 """Confirmation messages by the value of the query parameter `said`."""
-CSRF = "csrf"
+CSRF_FIELD = "csrf"
 NOT_DRAWN = 202
 """HTTP status, internal: wait for the picture, then respond again."""
 ADMITTED = 204
@@ -312,7 +316,7 @@ class Visit:
     sign_in_secret: str = ""
     file: bytes = b""
     has_waited: bool = False
-    sent: SentForm = NOTHING_SENT
+    sent: SentForm = NO_SENT_FORM
     accepted_languages: str = ""
 
     @property
@@ -362,7 +366,9 @@ class Visit:
         Raises:
             ProtocolError: The CSRF token is missing or wrong.
         """
-        if self.session is not None and not compare_digest(self.form_value(CSRF).encode(), self.session.csrf.encode()):
+        if self.session is not None and not compare_digest(
+            self.form_value(CSRF_FIELD).encode(), self.session.csrf.encode()
+        ):
             raise ProtocolError("form", "the form is outdated or comes from another site; reload the page", 403)
 
     def render(self, template: str, status: int = 200, **facts: Any) -> Response:
@@ -374,8 +380,8 @@ class Visit:
             facts: Values by the names that the template uses; they override the common context.
         """
         signed = self.session
-        token = "" if signed is None else f'<input type="hidden" name="{CSRF}" value="{escape(signed.csrf)}">'
-        words = SAID.get((self.query.get("said") or [""])[0])
+        token = "" if signed is None else f'<input type="hidden" name="{CSRF_FIELD}" value="{escape(signed.csrf)}">'
+        words = CONFIRMATIONS.get((self.query.get("said") or [""])[0])
         said = None if words is None else {"kind": "good", "words": words}
         if self.sent.message and not self.sent.field:
             said = {"kind": "bad", "words": self.sent.message}
@@ -452,7 +458,7 @@ def download(text: str | bytes, media: str, name: str = "") -> Response:
 # Multipart forms: fields, and one file whose name is ignored.
 CHUNK_BYTES = 2**16
 """Bytes per chunk of a parsed body."""
-UNREADABLE = "send one file and at most 20 fields, from a page of this server"
+UNREADABLE_FORM = "send one file and at most 20 fields, from a page of this server"
 
 
 def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
@@ -466,11 +472,11 @@ def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:
         ProtocolError: The body is malformed.
     """
     if not headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise ProtocolError("form", UNREADABLE)
+        raise ProtocolError("form", UNREADABLE_FORM)
     try:
         return asyncio.run(_parse_multipart(headers, body))
     except (MultiPartException, ValueError, KeyError):
-        raise ProtocolError("form", UNREADABLE) from None
+        raise ProtocolError("form", UNREADABLE_FORM) from None
 
 
 async def _parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:

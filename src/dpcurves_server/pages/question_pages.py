@@ -21,7 +21,7 @@ from dpcurves.curves.question_json import question_from_json, question_to_json
 from dpcurves.curves.view import View, find_view
 from dpcurves.ledger.chain import LedgerBusy
 from dpcurves.privacy import PrivacyLoss
-from dpcurves_parties.serving.database import BUSY
+from dpcurves_parties.serving.database import BUSY_MESSAGE
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault
 from dpcurves_parties.serving.monitoring import log_operator_message
 
@@ -33,12 +33,12 @@ from ..planner import parse_row_share
 from ..principals import Right, Subject, has_right, not_found, require
 from ..projects import Project
 from ..questions import AskedQuestion, QuestionPlan, State, redact_question
-from ..releases import DRAWN, Answer, render_page, render_statement
+from ..releases import DRAWN_FORMATS, Answer, render_page, render_statement
 from ..renderer import (
-    DUMMY,
-    MADE,
-    SYNTHETIC,
-    TRANSLATED,
+    DUMMY_TABLE,
+    REQUESTED_MEDIA_TYPES,
+    SYNTHETIC_TABLE,
+    TRANSLATED_MEDIA_TYPES,
     Drawing,
     collect_comparison_inputs,
     collect_file_inputs,
@@ -48,17 +48,17 @@ from ..renderer import (
     to_standalone_svg,
 )
 from ..synthetic import SyntheticTable
-from .page_context import CSRF, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
+from .page_context import CSRF_FIELD, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
 
-AMOUNT = "amount"
+AMOUNT_FIELD = "amount"
 """The form field of the price."""
-DO = "do"
+BUTTON_FIELD = "do"
 """The form field of the pressed button."""
-SHARE = "share_of_rows"
+ROW_SHARE_FIELD = "share_of_rows"
 """The form field of the guessed share of rows that pass the filter, on which plans and sketches depend."""
-SEEN = "seen"
+SEEN_PLAN_FIELD = "seen"
 """The form field of the plan that the analyst saw."""
-OWN = frozenset({CSRF, DO, SEEN})
+PAGE_FIELDS = frozenset({CSRF_FIELD, BUTTON_FIELD, SEEN_PLAN_FIELD})
 """Form fields that are not part of the question."""
 
 
@@ -75,7 +75,7 @@ class QuestionGroup:
     questions: Mapping[str, tuple[str, str]]
 
 
-GROUPS = (
+QUESTION_GROUPS = (
     QuestionGroup("How values are distributed", {
         "cdf": ("cdf", "Share below each value"), "histogram": ("bars", "Histogram of a number"),
         "bars": ("categories", "Bar chart of categories"), "quantiles": ("quantiles", "Median and quantiles"),
@@ -111,7 +111,7 @@ GROUPS = (
 """The questions of the pages, grouped by subject."""
 
 
-HELP: Mapping[str, str] = {
+QUESTION_HELP: Mapping[str, str] = {
     "cdf": "The share of records at or below each value.",
     "quantiles": "All quantiles come from one distribution function, so more quantiles cost no more.",
     "histogram": "", "bars": "The number of records in each declared category.",
@@ -134,9 +134,9 @@ def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
     Returns:
         For each group its title and its questions (form, icon and title).
     """
-    listed = {command for group in GROUPS for command in group.questions}
+    listed = {command for group in QUESTION_GROUPS for command in group.questions}
     others = {command: ("table", form.title) for command, form in forms.items() if command not in listed}
-    groups = [*GROUPS, QuestionGroup("Other questions", others)]
+    groups = [*QUESTION_GROUPS, QuestionGroup("Other questions", others)]
     context = []
     for group in groups:
         questions = [
@@ -188,7 +188,10 @@ def submit_form(visit: Visit) -> Response:
         question_json, loss = _parse_form(visit, project, form, visit.form)
         row_share = _find_row_share(visit.form)
         question_plan = visit.services.questions.plan(visit.principal, project.name, question_json, loss, row_share)
-        if visit.form_value(DO) == "ask" and visit.form_value(SEEN) in ("", _format_plan(question_plan)):
+        if visit.form_value(BUTTON_FIELD) == "ask" and visit.form_value(SEEN_PLAN_FIELD) in (
+            "",
+            _format_plan(question_plan),
+        ):
             question = visit.services.questions.ask(visit.principal, project.name, question_json, loss)
             return redirect_to("questions", question.id)
     except ServerFault as fault:
@@ -200,7 +203,7 @@ def submit_form(visit: Visit) -> Response:
     except ProtocolError:
         raise
     except LedgerBusy:
-        error, status = ProtocolError("store", BUSY), 503
+        error, status = ProtocolError("store", BUSY_MESSAGE), 503
     except ArgumentError as refusal:
         error, status = refusal, 400
     else:
@@ -242,7 +245,7 @@ def _is_complete(visit: Visit, project: Project, form: Form) -> bool:
     """
     with suppress(InvalidArgument):
         typed, _ = complete_typed_fields(visit, project, form, visit.form)
-        required = (*(field.name for field in form.fields if field.is_required), AMOUNT)
+        required = (*(field.name for field in form.fields if field.is_required), AMOUNT_FIELD)
         return all("".join(typed.get(name, ())).strip() for name in required)
     return True
 
@@ -318,7 +321,9 @@ def _parse_form(
     )
     if view is not None:
         question_json = {**question_json, VIEW: view.name}
-    return question_json, parse_price(AMOUNT, dataset.account.currency, "".join(values.get(AMOUNT, ())).strip())
+    return question_json, parse_price(
+        AMOUNT_FIELD, dataset.account.currency, "".join(values.get(AMOUNT_FIELD, ())).strip()
+    )
 
 
 def complete_typed_fields(
@@ -359,7 +364,7 @@ def _find_row_share(values: FieldValues) -> float | None:
     Raises:
         ValueError: the text is no number above 0 and at most 1.
     """
-    text = "".join(values.get(SHARE, ())).strip()
+    text = "".join(values.get(ROW_SHARE_FIELD, ())).strip()
     return parse_row_share(text) if text else None
 
 
@@ -431,7 +436,7 @@ def _form_context(
         remaining = question_plan.remaining
     return {
         "views": visit.services.datasets.views(visit.principal, project.dataset),
-        "project": project, "form": form, "help": HELP.get(form.command, form.help), "wrong": error,
+        "project": project, "form": form, "help": QUESTION_HELP.get(form.command, form.help), "wrong": error,
         "dataset": dataset, "remaining": remaining,
         "plan": None if question_plan is None else _plan_context(visit, question_plan, form),
         "left": None if remaining is None else remaining.remaining,
@@ -460,7 +465,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
         else (question_plan.earlier_question,)
     )
     free_answers = {answer.id: answer for answer in (*question_plan.published_answers, *earlier)}
-    fields = {name: texts for name, texts in visit.form.items() if name not in OWN and any(texts)}
+    fields = {name: texts for name, texts in visit.form.items() if name not in PAGE_FIELDS and any(texts)}
     path = "/".join(
         quote(segment, safe="") for segment in (question_plan.project.name, "ask", form.command, "sketch.svg")
     )
@@ -470,7 +475,7 @@ def _plan_context(visit: Visit, question_plan: QuestionPlan, form: Form) -> dict
         "too_much": _budget_message(question_plan),
         "price": question_plan.dataset.account.currency.price(question_plan.loss), "cost": _format_cost(question_plan),
         "sketch": f"/projects/{path}?{urlencode(fields, doseq=True)}",
-        "sketched_from": DUMMY if table is None else SYNTHETIC,
+        "sketched_from": DUMMY_TABLE if table is None else SYNTHETIC_TABLE,
     }  # fmt: skip
 
 
@@ -673,7 +678,7 @@ def export_release(visit: Visit) -> Response:
     if find_drawn_type(ending, language):
         stored = visit.services.releases.get(visit.principal, visit.path_params["release"])
         return _export_drawing(visit, [stored], ending, f"release-{stored.id[:12]}.{ending}")
-    if ending in DRAWN:
+    if ending in DRAWN_FORMATS:
         return _respond_when_drawn(visit, lambda stored: _download_answer(stored, ending, language))
     return _download_answer(
         visit.services.releases.get(visit.principal, visit.path_params["release"]), ending, language
@@ -697,7 +702,7 @@ def _export_drawing(visit: Visit, releases: Sequence[Answer], form: str, name: s
             drawing: Rendered plot, as SVG text or as the file's bytes in Base64.
         """
         content = drawing.svg.encode() if form == "svg" else b64decode(drawing.file)
-        return download(content, {**MADE, **TRANSLATED}[form], name)
+        return download(content, {**REQUESTED_MEDIA_TYPES, **TRANSLATED_MEDIA_TYPES}[form], name)
 
     return PendingResponse(
         visit,

@@ -20,7 +20,7 @@ from dpcurves.arguments import ArgumentError
 
 from ..forms import FieldValues
 
-FORM = "form"
+FORM_FIELD = "form"
 """Name of the hidden form field that has the name of the form that was sent."""
 
 
@@ -41,7 +41,7 @@ class FieldName:
 class SentForm:
     """The typed values and the error of a refused form, for templates. Templates never show passwords again.
 
-    An empty object (`NOTHING_SENT`) means that no form of the page was refused.
+    An empty object (`NO_SENT_FORM`) means that no form of the page was refused.
 
     Attributes:
         values: The typed values by field name; empty if no form was refused.
@@ -91,10 +91,10 @@ class SentForm:
 
     def is_of(self, form: str) -> bool:
         """Return True if the refused form has this name; False if none was refused. A page may have several forms."""
-        return "".join(self.values.get(FORM, ())) == form
+        return "".join(self.values.get(FORM_FIELD, ())) == form
 
 
-NOTHING_SENT = SentForm()
+NO_SENT_FORM = SentForm()
 """No form was refused."""
 
 

@@ -25,7 +25,7 @@ from starlette.routing import Route as StarletteRoute
 from dpcurves.arguments import ArgumentError
 from dpcurves.display import headless_axes, svg_text
 from dpcurves.ledger.chain import LedgerBusy
-from dpcurves_parties.serving.database import BUSY
+from dpcurves_parties.serving.database import BUSY_MESSAGE
 from dpcurves_parties.serving.messages import ProtocolError, ServerFault
 from dpcurves_parties.serving.monitoring import log_operator_message
 from dpcurves_parties.serving.task_app import read_body
@@ -39,7 +39,7 @@ from . import account_pages, question_pages
 from .page_context import (
     ADMITTED,
     NOT_DRAWN,
-    STATIC,
+    STATIC_FILES,
     PendingResponse,
     Site,
     Visit,
@@ -50,9 +50,9 @@ from .page_context import (
     show_refused,
 )
 
-NUL = "\x00"
+NULL_CHARACTER = "\x00"
 """The null character, which databases cannot store in a text."""
-KEPT = "public, max-age=31536000, immutable"
+STATIC_CACHE_CONTROL = "public, max-age=31536000, immutable"
 """Cache-Control header of static files: browsers may keep them for a year, as templates add a hash of the files to each
 address."""
 
@@ -77,8 +77,8 @@ PAGES = (
     Page("GET", "/", account_pages.redirect_home),
     Page("GET", "/sign-in", account_pages.show_sign_in, is_public=True),
     Page("POST", "/sign-in", account_pages.sign_in, is_public=True),
-    Page("GET", account_pages.OUT, account_pages.redirect_to_issuer, is_public=True),
-    Page("GET", account_pages.BACK, account_pages.finish_issuer_sign_in, is_public=True),
+    Page("GET", account_pages.SIGN_IN_PATH, account_pages.redirect_to_issuer, is_public=True),
+    Page("GET", account_pages.REDIRECT_PATH, account_pages.finish_issuer_sign_in, is_public=True),
     Page("POST", "/sign-out", account_pages.sign_out, is_public=True),
     Page("GET", "/account", account_pages.show_account),
     Page("POST", "/account", account_pages.change_password),
@@ -258,8 +258,10 @@ def _parse_fields(text: str) -> FieldValues:
     try:
         fields = parse_qs(text, keep_blank_values=True, max_num_fields=most_fields)
     except ValueError:
-        fields = {"": [NUL]}
-    if any(NUL in text for name, texts in fields.items() for text in (name, *texts)):  # databases cannot store it
+        fields = {"": [NULL_CHARACTER]}
+    if any(
+        NULL_CHARACTER in text for name, texts in fields.items() for text in (name, *texts)
+    ):  # databases cannot store it
         raise ProtocolError("form", "the form cannot be read; reload the page and send it again")
     return fields
 
@@ -284,7 +286,7 @@ def _respond(
         ServerFault: The server itself failed.
     """
     host = f"{request.url.scheme}://{request.url.netloc}"
-    sign_in_secret = request.cookies.get(account_pages.ERRAND, "")
+    sign_in_secret = request.cookies.get(account_pages.PENDING_SIGN_IN_COOKIE, "")
     visit = Visit(
         site,
         request.url.path,
@@ -318,10 +320,10 @@ def _respond(
         error: ArgumentError = fault
     except LedgerBusy as busy:
         log_operator_message(busy.rule)
-        error = ProtocolError("store", BUSY, 503)
+        error = ProtocolError("store", BUSY_MESSAGE, 503)
     except ArgumentError as refusal:
         error = refusal
-    return show_refused(visit, account_pages.REFUSABLE.get(page.path) if page.method == "POST" else None, error)
+    return show_refused(visit, account_pages.REFUSABLE_FORMS.get(page.path) if page.method == "POST" else None, error)
 
 
 async def _serve_static(request: Request) -> Response:
@@ -334,6 +336,6 @@ async def _serve_static(request: Request) -> Response:
         ProtocolError: There is no static file of this name (status 404).
     """
     name = request.path_params["name"]
-    if name not in STATIC:
+    if name not in STATIC_FILES:
         raise ProtocolError("file", "there is no file of this name; go back to the start page", 404)
-    return Response(read_static(name), media_type=STATIC[name], headers={"Cache-Control": KEPT})
+    return Response(read_static(name), media_type=STATIC_FILES[name], headers={"Cache-Control": STATIC_CACHE_CONTROL})

@@ -29,12 +29,12 @@ from dpcurves.records.counting import require_matching_values
 from dpcurves.records.engines.derived_columns import DerivedColumns
 from dpcurves.records.engines.duckdb import DuckConnection, cell_sql, read_rows_sql
 from dpcurves.records.engines.engine import BoundAxis
-from dpcurves.records.source import FAILURE, Column, ColumnKind, find_column, hide_failure, read_batches, sql_name
+from dpcurves.records.source import READ_FAILURE, Column, ColumnKind, find_column, hide_failure, read_batches, sql_name
 from dpcurves.records.table_sources import open_source
 
 from ..queries import UncountedReason
 from .schedule import find_stream_filter, invert_axis
-from .windows import PLACE_OF, RELEASED, DropReason, OpenWindows, StreamSpec, Window, Windows
+from .windows import REASON_INDEX, RELEASED_REASONS, DropReason, OpenWindows, StreamSpec, Window, Windows
 
 TupleFields = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
@@ -478,12 +478,12 @@ class TupleTable:
         """
         engine = self._open_engine()
         cap = self._used.tuples_per_user
-        slot = f"CASE WHEN rank > {cap} THEN {self._cells + PLACE_OF[UncountedReason.BEYOND_CAP]} ELSE slot END"
+        slot = f"CASE WHEN rank > {cap} THEN {self._cells + REASON_INDEX[UncountedReason.BEYOND_CAP]} ELSE slot END"
         rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {cap + 1} AND step > {after}"
         counts_sql = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_time_step})"
         query = f"{counts_sql} GROUP BY step, slot ORDER BY step, slot"
-        batches = read_batches(hide_failure(lambda: engine.connection.sql(query), FAILURE))
-        while (batch := hide_failure(lambda: next(batches, None), FAILURE)) is not None:
+        batches = read_batches(hide_failure(lambda: engine.connection.sql(query), READ_FAILURE))
+        while (batch := hide_failure(lambda: next(batches, None), READ_FAILURE)) is not None:
             step, slots, tuples = (column.to_numpy() for column in batch)
             yield step, slots, tuples
 
@@ -493,11 +493,13 @@ class TupleTable:
         Returns:
             Numbers by reason; a reason of the filter only if the stream has a filter.
         """
-        reasons = [f"slot = {self._cells + PLACE_OF[RELEASED[reason]]}" for reason in _UNCOUNTED]
+        reasons = [f"slot = {self._cells + REASON_INDEX[RELEASED_REASONS[reason]]}" for reason in _UNCOUNTED]
         beyond = f"slot < {self._cells} AND step <= {self._used.last_time_step} AND rank > {self._used.tuples_per_user}"
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
         engine = self._open_engine()
-        (row,) = hide_failure(lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), FAILURE)
+        (row,) = hide_failure(
+            lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), READ_FAILURE
+        )
         filtered = {DropReason.FILTERED: self._count_failing(engine)} if self._filter is not None else {}
         return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True)) | filtered
 
@@ -510,7 +512,7 @@ class TupleTable:
         position = self._filter or 0
         rows = self._derived.scan(engine.connection, [position])
         query = f"SELECT count(*) FILTER (WHERE NOT {sql_name(position)}) FROM {rows}"
-        (row,) = hide_failure(lambda: engine.connection.execute(query).fetchall(), FAILURE)
+        (row,) = hide_failure(lambda: engine.connection.execute(query).fetchall(), READ_FAILURE)
         return int(row[0])
 
     @property
@@ -526,7 +528,7 @@ class TupleTable:
         if self._engine is None:
             engine = self._engine = DuckConnection()
             engine.connection.execute("SET TimeZone = 'UTC'")
-            hide_failure(lambda: self._place_tuples(engine), FAILURE)
+            hide_failure(lambda: self._place_tuples(engine), READ_FAILURE)
         return self._engine
 
     def _place_tuples(self, engine: DuckConnection) -> None:
@@ -593,7 +595,7 @@ def _slot_query(placed_query: str, time_steps: int, cells: int) -> str:
         cells: Number of cells; reasons of `UncountedReason` are numbered after them.
     """
     outside = f"time_step NOT BETWEEN 1 AND {time_steps}"
-    slot_of = {reason: cells + index for reason, index in PLACE_OF.items()}
+    slot_of = {reason: cells + index for reason, index in REASON_INDEX.items()}
     slot = (
         f"CASE WHEN time_step IS NULL THEN {slot_of[UncountedReason.UNREADABLE]} "
         f"WHEN {outside} THEN {slot_of[UncountedReason.OUTSIDE]} "
@@ -856,10 +858,10 @@ class _JsonLinesWindows:
         )
 
 
-STATES = ("cafeteria", "gym", "library")
-START = "2026-03-02T06:00"
-END = "2026-03-02T22:00"
-EVERY = "10m"
+EXAMPLE_STATES = ("cafeteria", "gym", "library")
+EXAMPLE_START = "2026-03-02T06:00"
+EXAMPLE_END = "2026-03-02T22:00"
+EXAMPLE_STEP = "10m"
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
 """Time step of the peak, and tuples in it, of each place in the example stream."""
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 from warnings import warn
 
 from dpcurves.arguments import InvalidArgument, WrongArgumentType, require_type
-from dpcurves.conversation import ALL, Plan, PrivacyStatement, Release
+from dpcurves.conversation import WHOLE_BUDGET, Plan, PrivacyStatement, Release
 from dpcurves.conversation.release import fingerprint
 from dpcurves.curves.question import describe_published_texts
 from dpcurves.expressions import parse_filter
@@ -87,7 +87,7 @@ class FollowedStream:
         self._windows = windows
         self._ledger = ledger
         self._grant = grant
-        self._allotment = QuestionBudget(grant).pay(stream.plan.query, ALL)
+        self._allotment = QuestionBudget(grant).pay(stream.plan.query, WHOLE_BUDGET)
         self._readings = self._read_steps()
 
     def __iter__(self) -> Iterator[StepReading]:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 KINDS = ("uncounted", "drift")
 """Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift."""
-NOISE_ALONE = "no count is higher than noise alone may give: each may be 0"
+NOISE_ONLY_NOTE = "no count is higher than noise alone may give: each may be 0"
 """Note on a state of which next to nothing is known."""
 
 
@@ -171,10 +171,10 @@ class StatesOfNoise:
         """Return a note that names these states, or says that it is true of all; an empty text if there are none."""
         names = [name for name, is_noise in zip(self._names, self.mask, strict=True) if is_noise]
         if len(names) in (0, len(self._names)):
-            return NOISE_ALONE if names else ""
+            return NOISE_ONLY_NOTE if names else ""
         most_names = 5
         others = f" and {len(names) - most_names} more" if len(names) > most_names else ""
-        return f"{', '.join(names[:most_names])}{others}: {NOISE_ALONE}"
+        return f"{', '.join(names[:most_names])}{others}: {NOISE_ONLY_NOTE}"
 
 
 class JsonLinesFile:
@@ -305,7 +305,7 @@ def plot(readings: Iterable[StepReading], *, window: int | None = None, ax: Axes
         ax.plot(times, line, style.dash, color=style.color, label=format_legend_label(name))
         ax.plot(times[happened], line[happened], "v", color=style.color, markersize=5)
         privacy = steps[-1].privacy
-        add_statement(ax, privacy.with_notes(NOISE_ALONE) if states_of_noise.mask[key] else privacy, name)
+        add_statement(ax, privacy.with_notes(NOISE_ONLY_NOTE) if states_of_noise.mask[key] else privacy, name)
     date_module: Any = dates
     ax.xaxis.set_major_formatter(date_module.ConciseDateFormatter(ax.xaxis.get_major_locator()))
     ax.set_xlabel("start of the step (UTC)")

@@ -112,9 +112,8 @@ class Windows(Protocol):
 class DropReason(Enum):
     """Why a tuple is not counted, judged from the tuple, the public schedule and its arrival time.
 
-    `RELEASED` maps each reason to the reason that is released with noise. Two have none: `REPEATED` tuples were counted
-    before, and `FILTERED` ones do not belong to the stream.
-    """
+    `RELEASED_REASONS` maps each reason to the reason that is released with noise. Two have none: `REPEATED` tuples were
+    counted before, and `FILTERED` ones do not belong to the stream."""
 
     MALFORMED = "malformed"
     UNKNOWN = "of an unknown state"
@@ -126,14 +125,14 @@ class DropReason(Enum):
     FILTERED = "failing the filter"
 
 
-RELEASED = {
+RELEASED_REASONS = {
     DropReason.MALFORMED: UncountedReason.UNREADABLE,
     DropReason.OUTSIDE: UncountedReason.OUTSIDE,
     DropReason.FUTURE: UncountedReason.OUTSIDE,
     DropReason.LATE: UncountedReason.LATE,
     DropReason.UNKNOWN: UncountedReason.OTHER_STATE,
 }
-PLACE_OF = {reason: place for place, reason in enumerate(UncountedReason)}
+REASON_INDEX = {reason: place for place, reason in enumerate(UncountedReason)}
 
 
 class DropCounts:
@@ -294,7 +293,11 @@ class OpenWindows:
         step = self._arrival_time_step(arrived) if is_dated else None
         if time_step is DropReason.UNKNOWN:
             step = key
-        return None if step is None else self._count_in_slot(step, given, self._size + PLACE_OF[RELEASED[time_step]])
+        return (
+            None
+            if step is None
+            else self._count_in_slot(step, given, self._size + REASON_INDEX[RELEASED_REASONS[time_step]])
+        )
 
     def close_windows(self, last: int) -> list[Window]:
         """Close all open windows up to step `last`, and return them in order; empty if they were closed before.
@@ -401,7 +404,7 @@ class OpenWindows:
         counts = np.zeros(self._size + len(released_reasons(cap is not None)), dtype=np.int64)
         for user_tuples in self._used.pop(time_step, {}).values():
             slots.update(user_tuples.uncounted[: max((cap or 0) - user_tuples.counted, 0)])
-            slots[self._size + PLACE_OF[UncountedReason.BEYOND_CAP]] += user_tuples.tuples > (cap or 0)
+            slots[self._size + REASON_INDEX[UncountedReason.BEYOND_CAP]] += user_tuples.tuples > (cap or 0)
         for slot, count in slots.items():
             if count:
                 counts[slot] = count

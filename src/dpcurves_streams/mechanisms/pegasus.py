@@ -48,7 +48,7 @@ from .hierarchy import add_noise
 from .sequential import decode_state, encode_state, require_next
 
 # Absolute deviations of growing groups from their mean, by Fenwick trees over values: a loop over SECRET counts.
-PARTS_OF_TUPLE = 16
+LATTICE_UNITS_PER_TUPLE = 16
 """Number of lattice units in a tuple: deviations are rounded down to multiples of 1/16 tuple, so that all numbers are
 integers."""
 LARGEST_GROUPED_COUNT = 2**16 - 1
@@ -129,7 +129,7 @@ def decide_groups(
                 below += tree[NUMBERS, index - 1]
                 sum_below += tree[SUMS, index - 1]
                 index -= index & -index
-            deviation = 2 * PARTS_OF_TUPLE * (total * below - length * sum_below) // length
+            deviation = 2 * LATTICE_UNITS_PER_TUPLE * (total * below - length * sum_below) // length
             joins = length <= LONGEST_GROUP and deviation + test_noise[time_step, key] < row[THRESHOLD]
             row[TASK], row[OPEN], joined[time_step, key] = JOIN if joins else CLOSE, joins, joins
     return joined
@@ -274,11 +274,11 @@ class Pegasus(QueryMechanism):
     Decisions before s do not depend on it. At s it is in one group, or in the step that closes one; later groups have
     other steps and fresh thresholds, and it is tested in none of them. Decisions of its group are a run of steps that
     join and at most one that does not. The deviation of integers changes by less than 2 if one of them changes by 1
-    (Lemma 16); rounded down to multiples of ``1 / PARTS_OF_TUPLE``, by at most 2. On the other side, let the threshold
-    be 2 larger: this costs ``2 / b``, where b is the scale of its noise. Steps that joined still join, as their
-    deviation rose by at most 2, at no cost, however many they are. The step that did not join still does not if the
-    noise of its test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 / epsilon``
-    and ``d = 8 / epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the
+    (Lemma 16); rounded down to multiples of ``1 / LATTICE_UNITS_PER_TUPLE``, by at most 2. On the other side, let the
+    threshold be 2 larger: this costs ``2 / b``, where b is the scale of its noise. Steps that joined still join, as
+    their deviation rose by at most 2, at no cost, however many they are. The step that did not join still does not if
+    the noise of its test is 4 larger: this costs ``4 / d``, where d is the scale of that noise. With ``b = 4 /
+    epsilon`` and ``d = 8 / epsilon`` both together cost epsilon. Integrating over all thresholds gives the ratio of the
     probabilities. A group of `LONGEST_GROUP` steps closes regardless of its values, which costs no budget. Counts are
     clipped to `LARGEST_GROUPED_COUNT` for grouping, which does not raise the sensitivity. Later counts may depend on
     releases, so the proof holds for streams chosen after releases. Both releases together: Theorem 15. Several tuples
@@ -311,7 +311,9 @@ class Pegasus(QueryMechanism):
         noise = calibrate_noise(query, level_loss * (1 - query.budget_fraction), adjacency)
         tuple_epsilon = pure_epsilon(level_loss * query.budget_fraction) / adjacency.l1_sensitivity
         threshold_noise, test_noise = (
-            require_drawable(Noise(Family.LAPLACE, PARTS_OF_TUPLE * factor * DEVIATION_CHANGE / tuple_epsilon), loss)
+            require_drawable(
+                Noise(Family.LAPLACE, LATTICE_UNITS_PER_TUPLE * factor * DEVIATION_CHANGE / tuple_epsilon), loss
+            )
             for factor in (2, 4)
         )
         # 2**50 lattice units: largest noise scale, so that thresholds and tests, up to 2,000 times as large, stay
@@ -322,7 +324,7 @@ class Pegasus(QueryMechanism):
                 f"{loss} is too small for grouping, because its noise would hide all groups;"
                 " give a larger loss, or choose another mechanism",
             )
-        threshold = round(PARTS_OF_TUPLE * query.deviation / tuple_epsilon)
+        threshold = round(LATTICE_UNITS_PER_TUPLE * query.deviation / tuple_epsilon)
         distribution = GroupedCounts(query.nodes, noise, threshold_noise, test_noise, threshold)
         return Plan(
             query,

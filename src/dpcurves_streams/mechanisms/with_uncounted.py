@@ -44,7 +44,7 @@ KIND = "counts and what is not counted"
 BEYOND_FRACTION = Fraction(1, 20)
 """Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap. It is small,
 because this number is used only to judge the cap."""
-TOTALS = TreeCounter()
+TOTALS_MECHANISM = TreeCounter()
 """Mechanism of the running totals."""
 
 
@@ -142,12 +142,16 @@ class WithUncountedTotals:
             )
         fraction = Fraction(0) if adjacency.unit == EACH_RECORD else BEYOND_FRACTION
         counts = self.mechanism.plan(query, loss * (1 - fraction), adjacency)
-        uncounted = TOTALS.plan(uncounted_query(TUPLE_REASONS, query.time_steps), loss * (1 - fraction), adjacency)
+        uncounted = TOTALS_MECHANISM.plan(
+            uncounted_query(TUPLE_REASONS, query.time_steps), loss * (1 - fraction), adjacency
+        )
         # plan the number of users beyond the cap: each user counts once in a step, however many tuples it sends
         beyond = (
             None
             if fraction == 0
-            else TOTALS.plan(_beyond_cap_query(query), loss * fraction, AddRemove(Unit(adjacency.unit.column, 1)))
+            else TOTALS_MECHANISM.plan(
+                _beyond_cap_query(query), loss * fraction, AddRemove(Unit(adjacency.unit.column, 1))
+            )
         )
         users = None if beyond is None else beyond.distribution
         distribution = CountsAndUncountedTotals(counts.distribution, uncounted.distribution, users, fraction)  # type: ignore[arg-type]
@@ -162,8 +166,8 @@ class WithUncountedTotals:
             plan: Plan of the stream, with a part for each mechanism.
         """
         plans = split_plan(plan)
-        beyond = None if plans.users_beyond_cap is None else TOTALS.begin(plans.users_beyond_cap)
-        return CombinedState(self.mechanism.begin(plans.counts), TOTALS.begin(plans.uncounted), beyond)
+        beyond = None if plans.users_beyond_cap is None else TOTALS_MECHANISM.begin(plans.users_beyond_cap)
+        return CombinedState(self.mechanism.begin(plans.counts), TOTALS_MECHANISM.begin(plans.uncounted), beyond)
 
     def step(
         self, table: ExactTable, time_step: int, state: CombinedState, plan: Plan, randomness: Randomness
@@ -192,10 +196,12 @@ class WithUncountedTotals:
         keys = len(table) - reasons - (plans.users_beyond_cap is not None)
         counts, counts_state = self.mechanism.step(table[:keys], time_step, state.counts, plans.counts, randomness)
         reason_counts = table[keys : keys + reasons]
-        totals, totals_state = TOTALS.step(reason_counts, time_step, state.uncounted, plans.uncounted, randomness)
+        totals, totals_state = TOTALS_MECHANISM.step(
+            reason_counts, time_step, state.uncounted, plans.uncounted, randomness
+        )
         if plans.users_beyond_cap is None:
             return (*counts, *totals), CombinedState(counts_state, totals_state, None)
-        user_totals, users_state = TOTALS.step(
+        user_totals, users_state = TOTALS_MECHANISM.step(
             table[keys + reasons :], time_step, state.users_beyond_cap, plans.users_beyond_cap, randomness
         )
         return (*counts, *totals, *user_totals), CombinedState(counts_state, totals_state, users_state)
@@ -215,10 +221,12 @@ class WithUncountedTotals:
         beyond = (
             None
             if plans.users_beyond_cap is None
-            else TOTALS.restore_state(fields["beyond"].encode(), plans.users_beyond_cap)
+            else TOTALS_MECHANISM.restore_state(fields["beyond"].encode(), plans.users_beyond_cap)
         )
         counts: State = self.mechanism.restore_state(fields["counts"].encode(), plans.counts)
-        return CombinedState(counts, TOTALS.restore_state(fields["uncounted"].encode(), plans.uncounted), beyond)
+        return CombinedState(
+            counts, TOTALS_MECHANISM.restore_state(fields["uncounted"].encode(), plans.uncounted), beyond
+        )
 
 
 def split_plan(plan: Plan) -> CombinedPlans:

@@ -32,8 +32,8 @@ from dpcurves_streams.queries import Forest
 from ..distributions import HierarchyCounts, NodeEstimates, PrunedCounts
 from ..queries import HierarchyQuery, PrunedQuery, TimeStepQuery
 from .question import (
+    INTERVAL_LABEL,
     LEVEL,
-    STATED,
     Event,
     Interval,
     Jump,
@@ -47,11 +47,11 @@ from .question import (
 )
 
 # A bank of exponential smoothers, selected by unbiased risk estimates: loops over public numbers.
-RATES: FloatArray = np.append(2.0 ** (-np.arange(19) / 2), 0.0)
+NEWEST_WEIGHTS: FloatArray = np.append(2.0 ** (-np.arange(19) / 2), 0.0)
 """Weights of the newest value: 1, that is the value itself, then down to 1/512 by factors of sqrt(2); and 0, that is
 zero.
 """
-SLOWEST = float(RATES[-2])
+LEAST_NEWEST_WEIGHT = float(NEWEST_WEIGHTS[-2])
 """Ratio. The smallest weight of the newest value above 0, 1/512."""
 MEMORY_STEPS = 2000
 """Time steps of the stream, after which the estimated squared error of an exponential smoother counts 1/e as much as
@@ -84,8 +84,8 @@ def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: 
         Smoothed counts, (time_steps, keys), none below 0. Row t depends on rows up to t only.
     """
     shown = np.empty(values.shape)
-    scores = np.empty(RATES.shape)
-    rates = RATES.copy()
+    scores = np.empty(NEWEST_WEIGHTS.shape)
+    rates = NEWEST_WEIGHTS.copy()
     for key in range(values.shape[1]):
         variance = variances[key]
         levels = state[key, 0]
@@ -94,10 +94,10 @@ def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: 
         for time_step in range(values.shape[0]):
             value = values[time_step, key]
             floor = 1.0 / (time_steps_before + time_step + 1)
-            if time_step == 0 or 2 * floor > SLOWEST:
-                for rate in range(RATES.shape[0]):
-                    rates[rate] = floor if 0.0 < RATES[rate] < floor else RATES[rate]
-            for rate in range(RATES.shape[0]):  # branch-free, so that the loop vectorises
+            if time_step == 0 or 2 * floor > LEAST_NEWEST_WEIGHT:
+                for rate in range(NEWEST_WEIGHTS.shape[0]):
+                    rates[rate] = floor if 0.0 < NEWEST_WEIGHTS[rate] < floor else NEWEST_WEIGHTS[rate]
+            for rate in range(NEWEST_WEIGHTS.shape[0]):  # branch-free, so that the loop vectorises
                 old_level = levels[rate]
                 square = RISK_WEIGHT * RISK_WEIGHT * squares[rate] + old_level * old_level
                 new_level = old_level + rates[rate] * (value - old_level)
@@ -106,7 +106,7 @@ def smooth_counts(values: FloatArray, variances: FloatArray, time_steps_before: 
                 scores[rate] = risk + np.sqrt(4 * variance * square)
             leader = 0
             least_score = scores[0]
-            for rate in range(1, RATES.shape[0]):
+            for rate in range(1, NEWEST_WEIGHTS.shape[0]):
                 if scores[rate] < least_score:
                     leader = rate
                     least_score = scores[rate]
@@ -147,11 +147,11 @@ def smooth_windows(
             key_state = state[key]
             leader = 0
             least_score = np.inf
-            for rate in range(RATES.shape[0]):
+            for rate in range(NEWEST_WEIGHTS.shape[0]):
                 old_sum = key_state[3, rate]
-                key_state[0, rate] += RATES[rate] * (values[time_step, key] - key_state[0, rate])
+                key_state[0, rate] += NEWEST_WEIGHTS[rate] * (values[time_step, key] - key_state[0, rate])
                 if time_steps_before + time_step < window:
-                    key_state[4, rate] += RATES[rate] * (1 - key_state[4, rate])
+                    key_state[4, rate] += NEWEST_WEIGHTS[rate] * (1 - key_state[4, rate])
                     key_state[5, rate] += key_state[4, rate]
                 key_state[2, rate] = RISK_WEIGHT * RISK_WEIGHT * key_state[2, rate] + old_sum * old_sum
                 key_state[3, rate] = old_sum + (key_state[0, rate] - ring[position, key, rate])
@@ -245,7 +245,7 @@ class AdaptiveSmoother:
 
     def __init__(self, variance: float | FloatArray, keys: int = 1) -> None:
         self._variances = require_variances(variance, keys)
-        self._state = np.zeros((keys, 3, len(RATES)))
+        self._state = np.zeros((keys, 3, len(NEWEST_WEIGHTS)))
         self.passed = 0
 
     def estimate_next_count(self, count: int) -> float:
@@ -310,8 +310,8 @@ class AdaptiveWindowSmoother(AdaptiveSmoother):
         super().__init__(variance, keys)
         if require_integer("width", width) < 1:
             raise InvalidArgument("width", f"must be at least 1 step, as in 12, got {width}")
-        self._state = np.zeros((keys, 6, len(RATES)))
-        self._ring = np.zeros((width, keys, len(RATES)))
+        self._state = np.zeros((keys, 6, len(NEWEST_WEIGHTS)))
+        self._ring = np.zeros((width, keys, len(NEWEST_WEIGHTS)))
 
     def estimate_all(self, counts: FloatArray) -> FloatArray:
         """Return the estimated window sums of several steps, (time_steps, keys), as successive calls of `estimate_next`
@@ -463,7 +463,7 @@ class TimeStepReading:
                 f"{prefix}{suffix}" if suffix else name: round(float(row[key]), 2) for suffix, row in numbers.items()
             }
         happened = {name: bool(mask[key]) for name, mask in self.events.items()}
-        stated = {} if self.noisy is None else STATED
+        stated = {} if self.noisy is None else INTERVAL_LABEL
         return {**plain, **happened, **stated}
 
 

@@ -33,7 +33,7 @@ from ..distributions import GroupedCounts, PrefixDistribution
 from ..queries import Forest, GroupedTimeStepQuery, TimeStepQuery, require_states
 from .constrained import MonotoneTotals, fit_window
 from .counts import CountNoise, CountsReader
-from .question import LEVEL, STATED, Event, Interval, Jump, Low, NoisyValues, StreamQuestion, as_row
+from .question import INTERVAL_LABEL, LEVEL, Event, Interval, Jump, Low, NoisyValues, StreamQuestion, as_row
 
 # Medians, means and sums of squares of groups that grow by one value at a time: loops over public numbers.
 LENGTH, MEAN, SQUARES, MEDIAN = range(4)
@@ -428,7 +428,7 @@ class TotalReading:
             plain[name] = round(float(sums[key]), 2)
             plain[f"{name}:low"], plain[f"{name}:high"] = _round_interval(self.window_interval(width, LEVEL), key)
             plain[f"{name}:unbiased"] = round(float(self.noisy_windows[width].values[key]), 2)
-        return {**plain, **STATED}
+        return {**plain, **INTERVAL_LABEL}
 
 
 def _round_interval(interval: Interval, key: int) -> tuple[float, float]:

@@ -49,7 +49,7 @@ from ..queries import TimeStepQuery
 # Intervals of unbiased numbers for these records, which account for noise only.
 LEVEL = 0.95
 """Probability. Default confidence level of intervals in files and plots."""
-STATED: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
+INTERVAL_LABEL: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
 """Label of intervals: their level, and that they cover the noise only."""
 
 Interval = tuple[FloatArray, FloatArray]

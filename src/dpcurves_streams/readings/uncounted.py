@@ -33,7 +33,7 @@ from dpcurves.distributions import Family
 from ..distributions import CountsAndUncountedTotals, RunningTotalEstimator
 from ..queries import TUPLE_REASONS, UncountedReason, released_reasons
 from .constrained import MonotoneTotals
-from .question import LEVEL, STATED, Interval, NoisyValues
+from .question import INTERVAL_LABEL, LEVEL, Interval, NoisyValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class UncountedReading:
         return [
             {
                 "uncounted": reason.value, "total": float(self.totals[index]), "low": float(low[index]),
-                "high": float(high[index]), "unbiased": float(self.noisy.values[index]), **STATED,
+                "high": float(high[index]), "unbiased": float(self.noisy.values[index]), **INTERVAL_LABEL,
                 **({"note": self.notes[reason]} if reason in self.notes else {}),
             }
             for index, reason in enumerate(self.reasons)

@@ -26,7 +26,7 @@ from dpcurves.records.engines.engine import (
     require_grid,
     table_size,
 )
-from dpcurves.records.source import FAILURE, Column, ColumnKind, column_from_arrow_type, find_column
+from dpcurves.records.source import READ_FAILURE, Column, ColumnKind, column_from_arrow_type, find_column
 
 from .conformance import ConformanceReport, require_conformance, run_checks
 from .slots import OffsetConstants, Pieces, find_thresholds
@@ -127,7 +127,7 @@ class PolarsProver:
 class PolarsEngine(PolarsProver):
     """Counts the used rows of a frame. The frame is read once, at the first count."""
 
-    failure: str = FAILURE
+    failure: str = READ_FAILURE
     moment: int | None = None
 
     def __init__(self, frame: Any, unit: Unit, key: bytes) -> None:

@@ -77,11 +77,11 @@ class _Derived(NamedTuple):
     column: Column
 
 
-ONE = Checked("literal", ExpressionType.NUMBER, value=1.0)
+CONSTANT_ONE = Checked("literal", ExpressionType.NUMBER, value=1.0)
 """Expression whose value is 1 for every record, for the column of all records."""
 
 
-FALSE = Checked("literal", ExpressionType.TRUTH, value=False)
+CONSTANT_FALSE = Checked("literal", ExpressionType.TRUTH, value=False)
 """Value of a condition that is NULL. As in SQL, such a row does not pass."""
 
 
@@ -121,7 +121,7 @@ class DerivedSchema:
         """
         position = self._positions.get((text, str(is_numeric)))
         if position is None and text == ALL_RECORDS:
-            position = self._append(text, str(is_numeric), ONE, ())
+            position = self._append(text, str(is_numeric), CONSTANT_ONE, ())
         if position is None:
             node = self._parse(text, argument)
             checked = check_expression(node, self._schema(find_column_names(node)), None, argument)
@@ -146,7 +146,7 @@ class DerivedSchema:
         if position is None:
             node = self._parse(where, "where")
             checked = check_expression(node, self._schema(find_column_names(node)), ExpressionType.TRUTH, "where")
-            condition = Checked("coalesce", ExpressionType.TRUTH, (checked, FALSE))
+            condition = Checked("coalesce", ExpressionType.TRUTH, (checked, CONSTANT_FALSE))
             position = self._append(where, "condition", condition, find_column_names(node))
         return position
 
@@ -327,9 +327,9 @@ class DerivedColumns(DerivedSchema):
         )
 
 
-EQUALITIES = frozenset({"eq", "ne", "in", "nullif"})
+EQUALITY_FUNCTIONS = frozenset({"eq", "ne", "in", "nullif"})
 """Functions that test whether values are equal."""
-ORDERS = frozenset({"lt", "le", "gt", "ge", "between"})
+ORDER_FUNCTIONS = frozenset({"lt", "le", "gt", "ge", "between"})
 """Functions that compare values by their order."""
 
 
@@ -351,10 +351,10 @@ def _match_literals(node: Node, columns: Mapping[str, Column], argument: str) ->
     if not isinstance(node, Call):
         return node
     arguments = tuple(_match_literals(part, columns, argument) for part in node.arguments)
-    if node.function in EQUALITIES | ORDERS | {"starts_with"}:
+    if node.function in EQUALITY_FUNCTIONS | ORDER_FUNCTIONS | {"starts_with"}:
         names = [part.name for part in arguments if isinstance(part, ColumnName)]
         for column in (columns[name] for name in names if name in columns):
-            if column.members and node.function in ORDERS:
+            if column.members and node.function in ORDER_FUNCTIONS:
                 rule = (
                     f"column `{column.name}` is {column.type_name} in the schema, which is not ordered as text is; "
                     f"list its labels, as in {column.name} IN ('{column.members[0]}')"
@@ -384,7 +384,7 @@ def _match_literal(part: Node, column: Column, call: Call, argument: str) -> Nod
         return part  # the type checker decides whether both are compared
     if call.function == "starts_with" and isinstance(value, str):
         spelling = _suggest_prefix(value, column)
-    elif call.function in ORDERS and column.value_type is not ValueType.UUID:
+    elif call.function in ORDER_FUNCTIONS and column.value_type is not ValueType.UUID:
         spelling = ""
     else:
         spelling = column.suggest_spelling(value)

@@ -28,10 +28,10 @@ from ...drafts import ScratchFolder
 from ...privacy import EACH_RECORD, Unit
 from ...queries.query import LONGEST_CATEGORY
 from ..source import (
-    FAILURE,
     FIELDS_FAULT,
     LONG_FAULT,
     QUOTE_FAULT,
+    READ_FAILURE,
     Column,
     ColumnKind,
     HasLines,
@@ -61,9 +61,9 @@ SETTINGS: dict[str, bool | int | str] = {
 }
 
 
-WATCHED: list[bool] = []
+PROGRESS_REQUESTED: list[bool] = []
 """Not empty if connections opened from now on must report progress."""
-OPEN: weakref.WeakSet[DuckConnection] = weakref.WeakSet()
+OPEN_CONNECTIONS: weakref.WeakSet[DuckConnection] = weakref.WeakSet()
 """Open connections."""
 
 
@@ -71,7 +71,7 @@ def watch_progress() -> None:
     """Make database connections that are opened from now on report the progress of their query, which depends on time
     alone.
     """
-    WATCHED[:] = [True]
+    PROGRESS_REQUESTED[:] = [True]
 
 
 def progress_fraction() -> float | None:
@@ -79,7 +79,7 @@ def progress_fraction() -> float | None:
 
     The fraction depends on time alone, not on records.
     """
-    fractions = [engine.connection.query_progress() / 100 for engine in list(OPEN) if engine.close.alive]
+    fractions = [engine.connection.query_progress() / 100 for engine in list(OPEN_CONNECTIONS) if engine.close.alive]
     known = [fraction for fraction in fractions if fraction >= 0]
     return max(known) if known else None
 
@@ -93,12 +93,12 @@ class DuckConnection:
         folder = ScratchFolder()
         # Set here and not afterwards: opening takes three times as long if extensions may be loaded.
         self.connection = duckdb.connect(":memory:", config={"temp_directory": str(folder.path), **SETTINGS})
-        if WATCHED:
+        if PROGRESS_REQUESTED:
             self.connection.execute("SET enable_progress_bar_print = false; SET enable_progress_bar = true")
         elif self.connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
             # Only if it is on: setting it raises an error in notebooks without widgets.
             self.connection.execute("SET enable_progress_bar = false")
-        OPEN.add(self)
+        OPEN_CONNECTIONS.add(self)
         self.close = weakref.finalize(self, _close_connection, self.connection, folder)
 
     def __repr__(self) -> str:
@@ -393,9 +393,9 @@ def unit_sizes_sql(rows: str, unit: Column, unit_place: int, passes: str = "") -
 # SENSITIVE. Used rows with the secret subset of their unit.
 
 
-PURPOSE = b"subsets of units"
+SUBSET_KEY_CONTEXT = b"subsets of units"
 """Context of the derived key."""
-SUBSET = Axis("subset", Grid(0, 1, cells=1))
+SUBSET_AXIS = Axis("subset", Grid(0, 1, cells=1))
 """Stand-in for the column of subset numbers, which DuckDB computes: one cell, since the number is used as it is."""
 SUBSET_COLUMN = Column("subset", ColumnKind.NUMBERS, "subset", "NULL")
 """Column of subset numbers."""
@@ -408,7 +408,7 @@ def subset_key(key: bytes) -> bytes:
     Args:
         key: Secret key of the data set.
     """
-    return sha256(PURPOSE + key).digest()
+    return sha256(SUBSET_KEY_CONTEXT + key).digest()
 
 
 def subsets_sql(  # noqa: PLR0917
@@ -772,9 +772,9 @@ def _read_batches(
     yield from read_doubles(relation)
 
 
-USED = "used"
-PARTED = "parted"
-SIZED = "sized"
+USED_ROWS = "used"
+ROWS_WITH_SUBSETS = "parted"
+ROWS_WITH_UNIT_SIZES = "sized"
 """Names of temporary tables: used rows, rows with subsets, rows with the size of their unit."""
 SIZE_COLUMN = Column("size", ColumnKind.NUMBERS, "size", "NULL")
 """Column of the number of rows of a unit."""
@@ -783,7 +783,7 @@ SIZE_COLUMN = Column("size", ColumnKind.NUMBERS, "size", "NULL")
 class DuckEngine:
     """Counts the rows of a source, of which at most ``unit.records`` of each unit are used."""
 
-    failure: str = FAILURE
+    failure: str = READ_FAILURE
     moment: int | None = None
 
     def __init__(self, source: Source, unit: Unit, key: bytes) -> None:
@@ -802,7 +802,7 @@ class DuckEngine:
         self._kept: set[int] = set()
         self._derived = DerivedColumns(source)
         self._filter: RowFilter | None = None
-        self._used = USED
+        self._used = USED_ROWS
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -832,7 +832,7 @@ class DuckEngine:
         engine._filter = RowFilter(position, conjuncts, keeps_failing_rows)
         engine._wanted = set()
         engine._kept = set()
-        engine._used = f"{USED}_{position}"
+        engine._used = f"{USED_ROWS}_{position}"
         return engine
 
     def prepare(self, bound: Sequence[engines.BoundAxis]) -> None:
@@ -1028,9 +1028,11 @@ class DuckEngine:
             unit = source.columns[unit_position]
             rows = self._used_rows(bound, unit_position)
         subset_query = subsets_sql(rows, self._unit, unit, unit_position, positions, subsets)
-        engine.execute(f"CREATE OR REPLACE TEMP TABLE {PARTED} AS {subset_query}", hmac_pads(subset_key(self._key)))
-        yield from _read_numbers(engine, PARTED, [*bound, engines.BoundAxis(SUBSET, SUBSET_COLUMN, 0)])
-        engine.execute(f"DROP TABLE {PARTED}")
+        engine.execute(
+            f"CREATE OR REPLACE TEMP TABLE {ROWS_WITH_SUBSETS} AS {subset_query}", hmac_pads(subset_key(self._key))
+        )
+        yield from _read_numbers(engine, ROWS_WITH_SUBSETS, [*bound, engines.BoundAxis(SUBSET_AXIS, SUBSET_COLUMN, 0)])
+        engine.execute(f"DROP TABLE {ROWS_WITH_SUBSETS}")
 
     def places(self, bound: Sequence[engines.BoundAxis]) -> IntArray:
         """SENSITIVE: return the number of the cell that each used row lies in; the number of cells for rows missing on
@@ -1092,12 +1094,12 @@ class DuckEngine:
         rows, passes = self._scan_with_condition(sorted({bound.place, unit}))
         size = f"count(*) FILTER (WHERE {passes})" if passes else "count(*)"
         used = used_rows_sql(rows, source.columns[unit], unit, [bound.place], 1, ("size", size), passes=passes)
-        engine.execute(f"CREATE OR REPLACE TEMP TABLE {SIZED} AS {used}", hmac_pads(self._key))
+        engine.execute(f"CREATE OR REPLACE TEMP TABLE {ROWS_WITH_UNIT_SIZES} AS {used}", hmac_pads(self._key))
         edges = [0.0, *(2.0**power + 0.5 for power in range(doublings + 1)), 2.0 ** (doublings + 1)]
         counts = self._count_rows(
-            SIZED, [engines.BoundAxis(Axis("size", Grid.from_edges(edges)), SIZE_COLUMN, 0), bound]
+            ROWS_WITH_UNIT_SIZES, [engines.BoundAxis(Axis("size", Grid.from_edges(edges)), SIZE_COLUMN, 0), bound]
         )
-        engine.execute(f"DROP TABLE {SIZED}")
+        engine.execute(f"DROP TABLE {ROWS_WITH_UNIT_SIZES}")
         return counts
 
     def names(self, bound: engines.BoundAxis) -> dict[str, int]:

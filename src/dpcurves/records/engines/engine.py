@@ -197,7 +197,7 @@ class CountingEngine(Protocol):
         """Close the connection and delete temporary data."""
 
 
-GROUP = "dpcurves.engines"
+ENGINE_ENTRY_POINTS = "dpcurves.engines"
 """Entry-point group of other packages: a URL scheme, and a function of the URL and a table that makes its handle."""
 
 
@@ -239,7 +239,7 @@ def table_from_url(url: str, table: str) -> EngineTable:
         ValueError: the URL or the table's name is invalid.
     """
     scheme = url.partition("://")[0]
-    for entry_point in find_entry_points(GROUP, scheme):
+    for entry_point in find_entry_points(ENGINE_ENTRY_POINTS, scheme):
         table_handle: EngineTable = entry_point.load()(url, table=table)
         return table_handle
     raise MissingPackage(

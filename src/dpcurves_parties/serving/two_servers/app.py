@@ -29,8 +29,17 @@ from ..blobs import BlobStore
 from ..channel import ANSWER_SECONDS
 from ..identity import Identity
 from ..messages import ProtocolError, parse_object
-from ..monitoring import UNWATCHED, Monitoring
-from ..server import PEER, USUAL, Address, Limits, PeerConnection, ServerSettings, make_server_context, serve
+from ..monitoring import NO_MONITORING, Monitoring
+from ..server import (
+    DEFAULT_LIMITS,
+    PEER_SCOPE_KEY,
+    Address,
+    Limits,
+    PeerConnection,
+    ServerSettings,
+    make_server_context,
+    serve,
+)
 from ..task_app import (
     Handler,
     RateLimiter,
@@ -95,22 +104,22 @@ class DapResource(NamedTuple):
 
 AGGREGATION = DapResource(
     "aggregation_jobs",
-    dap.JOB,
-    dap.JOB_TOLD,
+    dap.AGGREGATION_JOB_INIT_REQ_TYPE,
+    dap.AGGREGATION_JOB_RESP_TYPE,
     LARGEST_BATCH,
     lambda service, message: service.run_aggregation_job(message),
 )
 COLLECTION = DapResource(
     "collection_jobs",
-    dap.COLLECT,
-    dap.COLLECTED,
+    dap.COLLECTION_JOB_REQ_TYPE,
+    dap.COLLECTION_JOB_RESP_TYPE,
     LARGEST_QUESTION,
     lambda service, message: service.run_collection_job(message),
 )
 AGGREGATE_SHARE = DapResource(
     "aggregate_shares",
-    dap.SHARE,
-    dap.SHARE_TOLD,
+    dap.AGGREGATE_SHARE_REQ_TYPE,
+    dap.AGGREGATE_SHARE_TYPE,
     LARGEST_QUESTION,
     lambda service, message: service.make_aggregate_share(message),
 )
@@ -243,13 +252,13 @@ class AggregatorRouter(TaskRouter[AnyService]):
             request: The request, with the owner's bearer token.
         """
         try:
-            service = self._find_dap_service(task, request, dap.UPLOAD)
+            service = self._find_dap_service(task, request, dap.UPLOAD_REQ_TYPE)
             owner = await _authenticate_owner(service, request)
             message = await read_body(request, LARGEST_BATCH)
             answer = await respond_from_future(service.store_upload(owner, message))
         except ProtocolError as error:
             return make_problem_response(error, task)
-        return Response(answer.body, media_type=dap.ERRORS) if answer.body else Response()
+        return Response(answer.body, media_type=dap.UPLOAD_ERRORS_TYPE) if answer.body else Response()
 
     async def list_hpke_configs(self, request: Request) -> Response:
         """Return the HPKE configurations to which clients of the DAP draft seal; no authorisation is needed.
@@ -260,7 +269,7 @@ class AggregatorRouter(TaskRouter[AnyService]):
         service = next(iter(self._services.values()))
         return Response(
             service.hpke_keys.encode_config_list(),
-            media_type=dap.CONFIGS,
+            media_type=dap.HPKE_CONFIG_LIST_TYPE,
             headers={"Cache-Control": "max-age=86400"},  # seconds: clients fetch the keys at most once a day
         )
 
@@ -322,7 +331,7 @@ def _require_peer(service: AnyService, request: Request) -> None:
     Raises:
         ProtocolError: the request comes from another client (status 403).
     """
-    if request.scope.get(PEER) != _load_peer_certificate(service):
+    if request.scope.get(PEER_SCOPE_KEY) != _load_peer_certificate(service):
         raise ProtocolError(
             "peer", "only the other server of this task may send this request, with its certificate", 403
         )
@@ -353,12 +362,12 @@ def make_problem_response(error: ProtocolError, task: str) -> Response:
     """
     problem_type = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
     facts = {
-        "type": "about:blank" if problem_type is None else dap.URN + problem_type,
+        "type": "about:blank" if problem_type is None else dap.DAP_ERROR_URN + problem_type,
         "status": error.status,
         "detail": str(error),
         "error": str(error),
     }
-    return JSONResponse({**facts, "taskid": task}, error.status, media_type=dap.PROBLEM)
+    return JSONResponse({**facts, "taskid": task}, error.status, media_type=dap.PROBLEM_TYPE)
 
 
 _PROBLEMS = {
@@ -442,8 +451,8 @@ class Aggregator:
     store: str
     peer_url: str = ""
     timeout: float = ANSWER_SECONDS
-    limits: Limits = USUAL
-    monitoring: Monitoring = UNWATCHED
+    limits: Limits = DEFAULT_LIMITS
+    monitoring: Monitoring = NO_MONITORING
     job_location: str = ""
     workers: str = ""
 

@@ -30,13 +30,13 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from dpcurves.arguments import InvalidArgument
-from dpcurves.conversation import ALL
+from dpcurves.conversation import WHOLE_BUDGET
 from dpcurves.ledger import Allotment, Ledger, QuestionBudget
 
 from ..blobs import BlobStore
 from ..channel import Channel, make_pinned_context
 from ..identity import Identity, Server
-from ..messages import UNLIKE, ProtocolError, ServerFault, parse_fields, parse_object
+from ..messages import WRONG_FORM_RULE, ProtocolError, ServerFault, parse_fields, parse_object
 from ..noise_key import NoiseKey
 from ..server import PeerConnection
 from ..task_document import Role, find_bearer, hash_from_bearer_token
@@ -136,11 +136,11 @@ class SetRole(IntEnum):
     """Stores the decision."""
 
 
-NOBODY = None, None  # commitments of both servers before the decision
+NO_COMMITMENTS = None, None  # commitments of both servers before the decision
 CONFLICT = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
 
 
-PARTS_AT_ONCE = 2**12
+PARTS_PER_MESSAGE = 2**12
 """Parts that are listed in one message at most: with 64 reports of 32 bytes each, about 8 MB."""
 
 
@@ -246,14 +246,14 @@ class Closing:
             self.post("prepare", json.dumps({"attempt": attempt, "bits": bits}).encode())
         )
         if reply.summary.prefix_bits != bits:
-            raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
+            raise ProtocolError("peer", f"the answer {WRONG_FORM_RULE}", 502)
         listings = dict[int, bytes]()
         while True:  # reports may arrive in the meantime: each iteration lists further parts, so the loop ends
             try:
                 self.store.decide(self.task, partial(self._agree_on_reports, reply, listings), attempt)
             except report_set.UnlistedParts as error:
-                for start in range(0, len(error.parts), PARTS_AT_ONCE):
-                    listings |= self._request_listings(bits, error.parts[start : start + PARTS_AT_ONCE])
+                for start in range(0, len(error.parts), PARTS_PER_MESSAGE):
+                    listings |= self._request_listings(bits, error.parts[start : start + PARTS_PER_MESSAGE])
             else:
                 return
 
@@ -275,7 +275,7 @@ class Closing:
         message = json.dumps({"bits": bits, "parts": list(prefixes)}).encode()
         listings = report_set.parse_listings(self.post("listed", message))
         if listings.keys() != set(prefixes):
-            raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
+            raise ProtocolError("peer", f"the answer {WRONG_FORM_RULE}", 502)
         return listings
 
     def _announce_decision(self, status: TaskStatus) -> None:
@@ -292,13 +292,13 @@ class Closing:
         listings = dict[int, bytes]()
         for _ in range(2):
             announcement = report_set.ClosingMessage(
-                status.report_set, status.commitments or NOBODY, summary, listings
+                status.report_set, status.commitments or NO_COMMITMENTS, summary, listings
             ).to_bytes()
             prefixes = _parse_parts(self.post("commit", announcement), bits)
             if not prefixes:
                 return
             listings = self.store.list_parts(self.task, bits, prefixes)
-        raise ProtocolError("reports", report_set.OTHER, CONFLICT)
+        raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
 
     def describe_attempt(self, message: bytes) -> bytes:
         """Return the state of server 0 for an attempt to close the task, as JSON; an attempt that is not running is
@@ -353,7 +353,7 @@ class Closing:
             raise make_lost_key_error(SetRole.DECIDES)
         agreed = report_set.intersect_reports(self.task, own_reports, stored, peer_message.summary, listed)
         if peer_message.report_set not in (None, agreed.name):
-            raise ProtocolError("reports", report_set.OTHER, CONFLICT)
+            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
         if not agreed.reports:
             raise ProtocolError(
                 "reports",
@@ -396,7 +396,7 @@ class Closing:
         self._require_party(SetRole.FOLLOWS)
         bits = _parse_bits(parse_fields(message, "peer", bits=int))
         return report_set.encode_listings(
-            self.store.list_parts(self.task, bits, _parse_parts(message, bits)[:PARTS_AT_ONCE])
+            self.store.list_parts(self.task, bits, _parse_parts(message, bits)[:PARTS_PER_MESSAGE])
         )
 
     def commit(self, message: bytes) -> bytes:
@@ -444,7 +444,7 @@ class Closing:
         """
         agreed = report_set.intersect_reports(self.task, own_reports, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
-            raise ProtocolError("reports", report_set.OTHER, CONFLICT)
+            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
         return agreed
 
     def reopen(self) -> None:
@@ -490,7 +490,7 @@ def _parse_bits(facts: Mapping[str, Any]) -> int:
     """
     bits = int(facts["bits"])
     if not 0 <= bits <= report_set.MOST_PREFIX_BITS:
-        raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
+        raise ProtocolError("peer", f"the answer {WRONG_FORM_RULE}", 502)
     return bits
 
 
@@ -506,7 +506,7 @@ def _parse_parts(message: bytes, bits: int) -> list[int]:
     """
     prefixes = list(parse_fields(message, "peer", parts=list)["parts"])
     if any(type(number) is not int or not 0 <= number < 2**bits for number in prefixes):
-        raise ProtocolError("peer", f"the answer {UNLIKE}", 502)
+        raise ProtocolError("peer", f"the answer {WRONG_FORM_RULE}", 502)
     return prefixes
 
 
@@ -520,7 +520,7 @@ SHORT_BATCH = 2**13
 """Bytes of a batch up to which it is opened on the event loop, because a thread would take longer."""
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
-CLOSES: OfPeer = MappingProxyType({
+CLOSING_REQUESTS: OfPeer = MappingProxyType({
     "close": (lambda service, message: service.closing.close_as_leader(), LARGEST_QUESTION),
     "outcome": (lambda service, message: service.closing.describe_attempt(message), LARGEST_QUESTION),
     "prepare": (lambda service, message: service.closing.prepare(message), LARGEST_QUESTION),
@@ -603,7 +603,7 @@ class SharedTaskService(ABC, Generic[Of]):
         PEER_REQUESTS: Requests that only the peer server may make.
     """
 
-    PEER_REQUESTS: ClassVar[OfPeer] = CLOSES
+    PEER_REQUESTS: ClassVar[OfPeer] = CLOSING_REQUESTS
 
     task: Of
     resources: Resources
@@ -963,7 +963,9 @@ class SharedTaskService(ABC, Generic[Of]):
             ProtocolError: the question is not allowed, or names another report set or other noise.
         """
         question = QuestionMessage.from_json(message, self.askable)
-        require_report_set(parse_object(message, "question"), self._require_closed().provenance, report_set.OTHER)
+        require_report_set(
+            parse_object(message, "question"), self._require_closed().provenance, report_set.DIFFERENT_REPORTS
+        )
         return question
 
     def _require_closed(self) -> TaskStatus:
@@ -1013,7 +1015,7 @@ class SharedTaskService(ABC, Generic[Of]):
                 "the server's operator"
             )
             raise ServerFault("ledger", rule, f"ledger: {rule} ({error})") from None
-        return QuestionBudget(grant).pay(self.task.query, ALL)
+        return QuestionBudget(grant).pay(self.task.query, WHOLE_BUDGET)
 
     def _load_shares(self, status: TaskStatus) -> list[bytes]:
         """SECRET: return the accepted reports, in the order of their ids.

@@ -23,18 +23,18 @@ from . import report_set
 
 VERSION = b"dap-18"
 """Version prefix of all labels."""
-MEDIA = "application/ppm-dap;message="
-CONFIGS = f"{MEDIA}hpke-config-list"
-UPLOAD = f"{MEDIA}upload-req"
-ERRORS = f"{MEDIA}upload-errors"
-COLLECT = f"{MEDIA}collection-job-req"
-COLLECTED = f"{MEDIA}collection-job-resp"
-SHARE = f"{MEDIA}aggregate-share-req"
-SHARE_TOLD = f"{MEDIA}aggregate-share"
-JOB = f"{MEDIA}aggregation-job-init-req"
-JOB_TOLD = f"{MEDIA}aggregation-job-resp"
-PROBLEM = "application/problem+json"
-URN = "urn:ietf:params:ppm:dap:error:"
+DAP_MEDIA_TYPE = "application/ppm-dap;message="
+HPKE_CONFIG_LIST_TYPE = f"{DAP_MEDIA_TYPE}hpke-config-list"
+UPLOAD_REQ_TYPE = f"{DAP_MEDIA_TYPE}upload-req"
+UPLOAD_ERRORS_TYPE = f"{DAP_MEDIA_TYPE}upload-errors"
+COLLECTION_JOB_REQ_TYPE = f"{DAP_MEDIA_TYPE}collection-job-req"
+COLLECTION_JOB_RESP_TYPE = f"{DAP_MEDIA_TYPE}collection-job-resp"
+AGGREGATE_SHARE_REQ_TYPE = f"{DAP_MEDIA_TYPE}aggregate-share-req"
+AGGREGATE_SHARE_TYPE = f"{DAP_MEDIA_TYPE}aggregate-share"
+AGGREGATION_JOB_INIT_REQ_TYPE = f"{DAP_MEDIA_TYPE}aggregation-job-init-req"
+AGGREGATION_JOB_RESP_TYPE = f"{DAP_MEDIA_TYPE}aggregation-job-resp"
+PROBLEM_TYPE = "application/problem+json"
+DAP_ERROR_URN = "urn:ietf:params:ppm:dap:error:"
 _KEM, _KDF, _AEAD = KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM  # HPKE suite
 _SUITE = CipherSuite.new(_KEM, _KDF, _AEAD)
 TICKET_EXTENSION = 0xFF10
@@ -91,7 +91,7 @@ class BatchMismatch(ProtocolError):
     """The servers have different reports, so nothing is collected."""
 
     def __init__(self) -> None:
-        super().__init__("reports", report_set.OTHER, 409)
+        super().__init__("reports", report_set.DIFFERENT_REPORTS, 409)
 
 
 def decode_task_id(path: str) -> str:

@@ -186,8 +186,8 @@ DIGEST_SIZE = 16
 """Bytes of the digest of a report's public part."""
 RECORD = ID_SIZE + DIGEST_SIZE
 """Bytes of a report in a listing."""
-NONE = "00" * HASH_SIZE  # hexadecimal digits of no hash, in a message between servers
-OTHER = (
+NO_HASH = "00" * HASH_SIZE  # hexadecimal digits of no hash, in a message between servers
+DIFFERENT_REPORTS = (
     "the servers agreed on other reports or other noise before, so a store was restored, "
     "and nothing is answered; restore the latest copies of both stores"
 )
@@ -426,13 +426,13 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
     head = struct.Struct(">II")
     while position < len(message):
         if position + head.size > len(message):
-            raise ProtocolError("peer", CUT)
+            raise ProtocolError("peer", TRUNCATED_LISTING)
         number, reports = head.unpack_from(message, position)
         position += head.size
         content = message[position : position + reports * RECORD]
         position += len(content)
         if len(content) != reports * RECORD:
-            raise ProtocolError("peer", CUT)
+            raise ProtocolError("peer", TRUNCATED_LISTING)
         if number in listings or len(_parse_listing(content)) != reports:
             raise ProtocolError(
                 "peer", "the listing names a part or a report twice; use the same version of dpcurves at both servers"
@@ -441,7 +441,9 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
     return listings
 
 
-CUT = "the listing of reports is cut off, or bytes follow it; use the same version of dpcurves at both servers"
+TRUNCATED_LISTING = (
+    "the listing of reports is cut off, or bytes follow it; use the same version of dpcurves at both servers"
+)
 
 
 def _parse_listing(listing: bytes) -> Listing:
@@ -489,7 +491,7 @@ class ClosingMessage(NamedTuple):
         """Return the message as bytes: three hashes (zeros for unknown ones), prefix bits, hashes of parts, and
         listings.
         """
-        names = b"".join(bytes.fromhex(name or NONE) for name in (self.report_set, *self.commitments))
+        names = b"".join(bytes.fromhex(name or NO_HASH) for name in (self.report_set, *self.commitments))
         return names + bytes([self.summary.prefix_bits]) + self.summary.hashes + encode_listings(self.listings)
 
     @classmethod
@@ -505,10 +507,10 @@ class ClosingMessage(NamedTuple):
         """
         start = 3 * HASH_SIZE + 1
         if len(message) < start or (bits := message[start - 1]) > MOST_PREFIX_BITS:
-            raise ProtocolError("peer", CUT)
+            raise ProtocolError("peer", TRUNCATED_LISTING)
         end = start + HASH_SIZE * 2**bits
         if len(message) < end:
-            raise ProtocolError("peer", CUT)
+            raise ProtocolError("peer", TRUNCATED_LISTING)
         name, first, second = (
             message[offset : offset + HASH_SIZE].hex() for offset in range(0, 3 * HASH_SIZE, HASH_SIZE)
         )
@@ -527,4 +529,4 @@ def _parse_optional_hash(name: str) -> str | None:
     Args:
         name: Hash as 64 hexadecimal digits.
     """
-    return None if name == NONE else name
+    return None if name == NO_HASH else name

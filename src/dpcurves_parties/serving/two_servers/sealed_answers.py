@@ -36,7 +36,7 @@ from typing import Any, Self
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from ..identity import Identity, Server
-from ..messages import UNLIKE, ProtocolError
+from ..messages import WRONG_FORM_RULE, ProtocolError
 from ..task_document import Ticket
 from . import report_set
 from .report_set import load_public_key
@@ -128,7 +128,7 @@ class AnswerKey:
         plaintext = report_set.open_share(_decode_base64(message), key, self._encode_info(party))
         fields, parted, numbers = (plaintext or b"").partition(b"\n")
         if not parted or len(numbers) != 8 * self.question.answer_size:
-            raise ProtocolError(f"server {party}", NONE, 502)
+            raise ProtocolError(f"server {party}", MISSING_ANSWER_SHARE, 502)
         return _parse_answer_share(party, fields, struct.unpack(f"<{self.question.answer_size}Q", numbers))
 
     def _encode_info(self, party: int) -> bytes:
@@ -141,8 +141,8 @@ class AnswerKey:
 
 
 # Rules of errors.
-NONE = "the encrypted answer share is missing or was changed; ask again"
-OTHERS = (
+MISSING_ANSWER_SHARE = "the encrypted answer share is missing or was changed; ask again"
+DIFFERENT_REPORT_SETS = (
     "the answer shares are of different report sets or noise, so the answer was discarded; ask "
     "both operators whether a store was restored"
 )
@@ -169,7 +169,7 @@ def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> A
     if not fits or any(
         type(name) is not str for name in (answer.report_set, *answer.commitments, *answer.noise_hashes)
     ):
-        raise ProtocolError(f"server {party}", f"the answer share {UNLIKE}", 502)
+        raise ProtocolError(f"server {party}", f"the answer share {WRONG_FORM_RULE}", 502)
     return answer
 
 
@@ -236,13 +236,13 @@ class SealedQuestion:
         """
         sealed_shares = self.question.parse_reply(message, "server").get("halves")
         if not isinstance(sealed_shares, list) or len(sealed_shares) != ANSWER_SHARES:
-            raise ProtocolError("server", f"the answer {UNLIKE}", 502)
+            raise ProtocolError("server", f"the answer {WRONG_FORM_RULE}", 502)
         first, second = (
             reply.open_answer_share(party, sealed_share, self.key)
             for party, (reply, sealed_share) in enumerate(zip(self.answer_keys, sealed_shares, strict=True))
         )
         if (first.provenance, first.dropped_count) != (second.provenance, second.dropped_count):
-            raise ProtocolError("servers", OTHERS, 502)
+            raise ProtocolError("servers", DIFFERENT_REPORT_SETS, 502)
         return first, second
 
 
@@ -317,7 +317,7 @@ class Envelope:
         except (ValueError, KeyError, TypeError, RecursionError):
             nonce = token = None
         if not isinstance(nonce, str) or not isinstance(token, str):
-            raise ProtocolError("question", f"the letter to server {party} {UNLIKE}")
+            raise ProtocolError("question", f"the letter to server {party} {WRONG_FORM_RULE}")
         return cls(AnswerKey.from_fields(replace(question, nonce=nonce), fields), token)
 
 

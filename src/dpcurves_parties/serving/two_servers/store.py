@@ -77,7 +77,7 @@ CONTRIBUTIONS = Table(
     integer_column("reports"),
 )
 # The noise hash to which the peer server is bound, after it sent it: for tasks whose answers are proved.
-BOUND = Table("dpcurves_bound_noises", METADATA, *text_key_columns("task"), *text_columns("bound"))
+BOUND_NOISES = Table("dpcurves_bound_noises", METADATA, *text_key_columns("task"), *text_columns("bound"))
 # Enrolled tokens of owners: hashes, one for each used invitation.
 ENROLLED = Table(
     "dpcurves_enrolled", METADATA, *text_key_columns("task"), *integer_key_columns("owner"), *text_columns("token"),
@@ -173,7 +173,9 @@ OTHER_CONTRIBUTION = (
 )
 
 
-USED = "this invitation was used before, by another program or person; if that was not you, tell the author of the task"
+USED_INVITATION = (
+    "this invitation was used before, by another program or person; if that was not you, tell the author of the task"
+)
 
 
 class StoredReport(NamedTuple):
@@ -629,7 +631,7 @@ class Store:
         query = select(ENROLLED.c.owner, ENROLLED.c.token).where(ENROLLED.c.task == task, either)
         rows = {(int(row.owner), str(row.token)) for row in connection.execute(query)}
         if rows - {(owner, token)}:
-            raise ProtocolError("ticket", USED, 409)
+            raise ProtocolError("ticket", USED_INVITATION, 409)
         if not rows:
             connection.execute(insert(ENROLLED), {"task": task, "owner": owner, "token": token})
 
@@ -655,7 +657,7 @@ class Store:
             task: Hash of the task.
             noise_hash: Hash by which the peer server commits to its noise.
         """
-        query = select(BOUND.c.bound).where(BOUND.c.task == task)
+        query = select(BOUND_NOISES.c.bound).where(BOUND_NOISES.c.task == task)
 
         def store_hash(connection: Connection) -> str:
             """Store the hash in one transaction, unless another request was faster.
@@ -669,7 +671,7 @@ class Store:
             lock_task(connection, task)
             stored_hash = connection.execute(query).scalar()
             if stored_hash is None:
-                connection.execute(insert(BOUND), {"task": task, "bound": noise_hash})
+                connection.execute(insert(BOUND_NOISES), {"task": task, "bound": noise_hash})
             return noise_hash if stored_hash is None else str(stored_hash)
 
         known_hash = self._database.read_snapshot(lambda connection: connection.execute(query).scalar())

@@ -32,7 +32,7 @@ from dpcurves.privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from dpcurves.queries import Query
 
 from ..identity import Server
-from ..messages import UNLIKE, ProtocolError, parse_fields, parse_object
+from ..messages import WRONG_FORM_RULE, ProtocolError, parse_fields, parse_object
 from ..task_document import TaskDocument, parse_task_type, read_document_text
 from .report_set import ID_SIZE
 
@@ -168,7 +168,7 @@ class QuestionMessage:
             and all(type(number) is int for number in numbers)
         )
         if not (is_valid and isinstance(name, str) and type(reports) is int and reports > 0):
-            raise ProtocolError(who, f"the answer {UNLIKE}", 502)
+            raise ProtocolError(who, f"the answer {WRONG_FORM_RULE}", 502)
         return Answer(tuple(numbers or ()), name, reports)
 
     def parse_reply(self, message: bytes, who: str) -> Mapping[str, Any]:
@@ -277,9 +277,9 @@ class Answer:
 
 # Interface and registry of task types, independent of their computations on shares.
 # #
-# A task type is registered as an entry point of the group `GROUP`, under the name in the first field of its documents,
-# with ``-`` for spaces: a `TaskType`. So the servers' program imports none of them directly.
-GROUP = "dpcurves.shared_tasks"
+# A task type is registered as an entry point of the group `TASK_TYPE_ENTRY_POINTS`, under the name in the first field
+# of its documents, with ``-`` for spaces: a `TaskType`. So the servers' program imports none of them directly.
+TASK_TYPE_ENTRY_POINTS = "dpcurves.shared_tasks"
 
 
 class ShareEncoding(Protocol):
@@ -424,7 +424,7 @@ def load_task_type(name: str) -> TaskType:
     Raises:
         ProtocolError: no task type of this name is installed.
     """
-    for entry_point in find_entry_points(GROUP, name.replace(" ", "-")):
+    for entry_point in find_entry_points(TASK_TYPE_ENTRY_POINTS, name.replace(" ", "-")):
         kind: TaskType = entry_point.load()
         return kind
     raise ProtocolError("task", "the file is not a task document; name the one that you received")
