@@ -20,6 +20,7 @@ nothing twice.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -170,10 +171,10 @@ class Study:
         """
         try:
             stored = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
-        except (ValueError, RecursionError):
-            raise InvalidArgument(
-                "study", "the text is neither TOML nor JSON: correct the file, which may begin with [[question]]"
-            ) from None
+        except (ValueError, RecursionError) as error:
+            line = re.search(r"line (\d+)", str(error))
+            place = f" (see its line {line[1]})" if line else ""
+            raise InvalidArgument("study", f"the text is neither TOML nor JSON{place}: correct the file") from None
         if not isinstance(stored, dict):
             raise InvalidArgument("study", 'an object is needed, as in {"question": [...]}')
 

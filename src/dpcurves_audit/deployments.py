@@ -466,12 +466,12 @@ def _list_pair_targets() -> Iterator[AuditTarget]:
 
 
 def _make_pair_sum_sampler(kernel: Any, people: int, seed: bytes) -> Sampler:
-    """Return a sampler of the noisy statistic of all pairs, with its interval.
+    """Return a sampler of a noisy pairwise statistic (U-statistic), with its interval, for the auditor.
 
     Args:
-        kernel: Function of the values of two people.
-        people: Number of people.
-        seed: Public seed of the pairs and the noise of a simulation.
+        kernel: Named function of the values of two people.
+        people: Number of people; each is in two pairs, which are drawn by the seed.
+        seed: Public seed of the drawn pairs, and of the noise of this simulation.
     """
     from dpcurves_parties import pairs
 

@@ -287,7 +287,9 @@ MOST_DEVIATIONS = 12
 
 
 def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
-    """Return the largest rho of sums with the Gaussian shares of the honest sites, at orders of up to 8.
+    """Return the largest loss (rho) of a federated sum over all pairs of neighbours and Renyi orders of at most 8.
+
+    The sum has the noise that the honest sites add alone: a share of discrete Gaussian noise of each.
 
     Args:
         sampler: Sums of several sites, with their trust model.

@@ -123,14 +123,18 @@ class ChoicePath:
         return np.array(decisions, dtype=np.bool_)
 
     def sample_partition(self, penalties: Any, rate: Fraction, prior: float, randomness: Randomness) -> Table:
-        """Return the interval starts of a partition on the traced path, with the exact probability that the sampler
-        gives it.
+        """Return the partition that this path of choices takes, and record the probability that the sampler gives it.
+
+        It stands in for the random sampler, so that an audit can visit each partition once.
 
         Args:
-            penalties: Penalty of each interval, by length and end.
+            penalties: Penalty of each interval, (lengths, ends): row k has intervals of ``2**k`` cells.
             rate: Factor of the penalties in the exponent.
             prior: Weight of an interval without a penalty.
             randomness: Without effect.
+
+        Returns:
+            Index of the first cell of each interval, rising.
         """
         partitions = list(list_partitions(penalties.shape[1] - 1))
         logs = np.array([
@@ -471,12 +475,14 @@ def find_hyperbolic_distance(point: tuple[float, float], other: tuple[float, flo
 
 
 def _respond_alike(run: TracedRun, other: TracedRun) -> bool:
-    """Return whether added noise changes the values of two traced runs in the same way, so that their losses are
-    comparable.
+    """Return whether each draw of noise adds equally to the values of two runs, so that their difference is that of
+    the data alone.
+
+    The response of a run is the change of its values when known large numbers are planted in the place of its noise.
 
     Args:
         run: Run on the one data set.
-        other: Run on the neighbouring data set. A response that is not a number never counts as the same.
+        other: Run on the neighbouring data set. Responses are compared exactly; a NaN equals nothing.
     """
     return len(run.response) == len(other.response) and all(map(eq, run.response, other.response))
 

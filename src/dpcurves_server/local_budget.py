@@ -138,7 +138,9 @@ def _close_account(services: Services, dataset: Dataset, new_limit: Amount) -> N
     except LedgerBusy:
         raise
     except InvalidArgument:
-        raise InvalidArgument("amount", "a question was paid in this moment; raise the budget again") from None
+        raise InvalidArgument(
+            "amount", "nothing was raised, because a question was paid at the same time; raise the budget again"
+        ) from None
 
 
 def _list_balances(services: Services, dataset: Dataset) -> list[Balance]:

@@ -736,7 +736,9 @@ def sample_at_risk(group: AtRisk, hazard: FloatArray, draws: int, generator: np.
 
 
 def estimate_monotone_hazards(group: AtRisk) -> FloatArray:
-    """Return the hazard of each cell, between 0 and 1, from the nonincreasing survival curve of the group, (cells,).
+    """Return the hazard of each cell, from 0 to 1, from an estimated survival curve that never rises, (cells,).
+
+    The survival curve is monotone, the hazards are not; where the curve has reached 0 they are 0.
 
     Args:
         group: Released events and numbers at risk, (cells,).

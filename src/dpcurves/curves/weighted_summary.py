@@ -382,8 +382,8 @@ def _sum_weights(rounds: tuple[Evidence, ...]) -> float:
 
 
 def _sum_weighted_distances(rounds: tuple[Evidence, ...]) -> float:
-    """Return the unbiased sum of weights divided by the cap, times distances from the middle in half-widths of the
-    bounds.
+    """Return the unbiased sum of weights (divided by the cap on a weight) times signed distances of the values from the
+    middle of the bounds, in half-widths of the bounds.
 
     Args:
         rounds: Releases; the second has the sums of weighted distances.

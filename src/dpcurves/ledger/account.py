@@ -312,7 +312,7 @@ class QuestionBudget:
         allotment = self._paid[item]
         if allotment.loss != loss:
             raise InvalidArgument(
-                "share",
+                "budget_fraction",
                 f"this step was paid for with another fraction than {fraction};"
                 " repeat it with the fraction of the first attempt",
             )

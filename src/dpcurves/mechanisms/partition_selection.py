@@ -329,7 +329,7 @@ class RankedNoise:
 
         Args:
             units: Number of units that have the name.
-            rank: Rank of the name in its universe, which has a separate threshold.
+            rank: Which of the ranks of the universe the name belongs to, from 0; names of a rank share a threshold.
         """
         q = exp(-float(self.rate))
         gap = self.thresholds[rank] - units  # noise above the gap releases it

@@ -133,14 +133,17 @@ class StepEnvelope:
         return listed, 2 * bound_geometric_sum(next_, ratio, bits)
 
     def _side_weights(self, sign: int, bits: int) -> Iterator[tuple[Bracket, Bracket]]:
-        """Yield bounds of the weight of each step on one side of zero, from zero outwards.
+        """Yield proven bounds of the weight of each step on one side of zero, from zero outwards, without end.
+
+        The weight of a step is the unnormalised density ``exp(-rate * z**2)`` at its integer next to zero, by which
+        the envelope bounds all integers of the step.
 
         Args:
             sign: 0 for integers at or above zero, 1 for integers below.
             bits: Binary digits after the point of the bounds.
 
         Yields:
-            Bounds of a weight, and bounds of the ratio of the next weight to it.
+            Lower and upper bound of a weight, and of the ratio of the next weight to it.
         """
         width = 1 << self.bits
         weight = bound_exp_neg(self.rate * sign, bits)

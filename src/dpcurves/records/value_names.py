@@ -154,15 +154,15 @@ def _format_plain_decimal(number: Decimal) -> str:
 
 
 def _number_key(number: int | float | bool, declared: ValueType) -> Key | None:
-    """Return the comparison key (name or double) of the values that equal a category declared as a number.
+    """Return the comparison key of a category that is a number: the values of a column that have it are counted there.
 
     Args:
         number: The category.
-        declared: Declared type of the column.
+        declared: Declared type of the column, by which keys of values are made too.
 
     Returns:
-        A double; a name for decimals and for integers that are not exact in doubles; None if no value of the type
-        equals the number.
+        A double; the plain decimal digits, as text, of a decimal and of an integer that is not exact in doubles; None
+        if no value of the type equals the number.
     """
     if declared in FLOATS:
         return _nearest_float(number, declared)

@@ -154,13 +154,13 @@ class AesEmitter:
         ]
 
     def store(self, registers: Sequence[Any], base: Any, first: Any, stride: int) -> None:
-        """Emit the code that stores one vector register of blocks per group into an array.
+        """Emit the code that stores vector registers, which hold the blocks of successive keys, into an array.
 
         Args:
-            registers: The registers.
+            registers: One register of `lanes` blocks, of `lanes` successive keys, for each group.
             base: Pointer to an array.
-            first: Index of the key of the first block; the other blocks follow.
-            stride: Words per key in the array.
+            first: Index of the key of the first block of the first register.
+            stride: 64-bit words per key in the array.
         """
         for group, register in enumerate(registers):
             pointer = self._pointer(base, first, group * self.lanes, stride, register.type)
@@ -949,9 +949,10 @@ def _expand_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> No
 
 @define_intrinsic("planes", "written", "round_keys", "first", "lanes", "groups")
 def _mark_blocks(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
-    """Emit the code that computes the marks of some keys, by which two servers check that the keys are valid.
+    """Emit the code that computes check marks of ``lanes * groups`` keys of distributed point functions.
 
-    A key's mark is the XOR of the AES encryptions of its blocks, one from each array in `arguments[0]`.
+    Two servers compare marks to check that a client's keys are valid. The mark of a key is the XOR of the AES
+    encryptions of its blocks, one from each array in `arguments[0]`.
 
     Args:
         context: Numba's context.

@@ -310,13 +310,18 @@ class PlainCounting:
     _own_values: tuple[int, ...] | None = field(default=None, init=False)
 
     def answer_as_leader(self, question: QuestionMessage, plan: Plan, asker: AskingAnalyst, post: Post) -> AnswerShares:
-        """Return both answer shares, at the server that the analyst asked.
+        """Compute this server's answer share and fetch the other server's, which only the analyst can decrypt.
+
+        The asked server (leader) calls this; both shares go to the analyst, who adds them up.
 
         Args:
             question: The question.
             plan: Plan of the question.
-            asker: The analyst, whose letter is passed to the other server.
+            asker: The analyst, whose signed and sealed request is passed on to the other server.
             post: Sends a request to the other server, and returns the reply.
+
+        Returns:
+            This server's share with its proof, and the sealed share of the other server.
 
         Raises:
             ProtocolError: the other server answers another question, or from another report set.
@@ -585,15 +590,16 @@ class CheckedCounting:
         )
 
     def settle_check(self, question: QuestionMessage, message: bytes) -> bytes:
-        """Check all reports against the other server's digests, unless they are checked already, and return which
-        failed.
+        """Check, at the follower, that each report's two shares form a valid report, and return which do not.
+
+        Both servers' digests of a valid report are equal. The check runs once, and its result is stored.
 
         Args:
-            question: The question of the peer.
-            message: The peer's message with its digests, as JSON.
+            question: The question of the peer (leader).
+            message: The peer's message with the digests of its shares, as JSON.
 
         Returns:
-            Packed flags of the reports that failed, as JSON with this server's report set.
+            Packed flags of the reports that failed, the same at both servers, as JSON with the hash of the report set.
 
         Raises:
             ProtocolError: the message does not contain valid digests, or too few reports pass.

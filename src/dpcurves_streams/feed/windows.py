@@ -64,7 +64,9 @@ class Window:
             exact = np.asarray(counts)
             if exact.dtype.kind not in "iu" or exact.shape != (size,):
                 raise InvalidArgument(
-                    "source", f"a window must have {size} {label} of an integer type; pass an array of that length"
+                    "source",
+                    f"a window must have {size} {label} of an integer type; pass such an array, got one of type"
+                    f" {exact.dtype} and shape {exact.shape}",
                 )
             # A window counts at most 2**60 tuples.
             checked.append(np.clip(exact, 0, 2**60).astype(np.int64))

@@ -703,11 +703,11 @@ class AggregatedReader:
     __slots__ = ("_estimates", "_reader")
 
     def __init__(self, question: AggregatedCounts, plan: Plan) -> None:
-        """Begin to estimate the counts of aggregations and states from released integers, before the first step.
+        """Prepare to estimate the counts of states, and of their sums along the question's hierarchy, step by step.
 
         Args:
-            question: Question with its hierarchy, windows and events.
-            plan: Plan of the stream, with the noise of each node.
+            question: Question with its hierarchy of states, the widths of its windows, and the events it detects.
+            plan: Plan of the stream, with the noise of each node of the hierarchy.
         """
         distribution = plan.distribution.require_type(HierarchyCounts)
         noises = [np.inf if noise is None else noise.variance for noise in distribution.noises]

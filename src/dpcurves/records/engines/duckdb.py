@@ -416,7 +416,8 @@ def subsets_sql(  # noqa: PLR0917
 ) -> str:
     """Return SQL that assigns each row to a random subset of units by a keyed hash, with the columns at `kept`.
 
-    The parameters are `hmac_pads` of `subset_key`; the subset is the column ``subset``.
+    The SQL has the named parameters ``inner`` and ``outer``, the padded keys that `hmac_pads` makes of `subset_key`.
+    Its last column, ``subset``, has the number of the subset.
 
     Formal guarantees: the subset of a row is a function of the key and of its unit. If each record is a unit, its name
     is the row itself with a number among equal rows: 1, 2, ..., in any order, because they are equal. A further row
@@ -425,10 +426,11 @@ def subsets_sql(  # noqa: PLR0917
     unit's own rows is used. Rows without a unit are one unit.
 
     Args:
-        rows: FROM clause of the used rows: with `whole` if each record is a unit, else with the unit's column.
+        rows: FROM clause of the used rows. If each record is a unit, it has a column `whole`, the row as bytes; else
+            the column of unit identifiers.
         unit: Privacy unit.
-        column: Column of unit identifiers.
-        unit_place: Its position.
+        column: Column of unit identifiers; None if each record is a unit.
+        unit_place: Position of that column; without effect if each record is a unit.
         kept: Positions of the selected columns.
         subsets: Number of subsets.
     """

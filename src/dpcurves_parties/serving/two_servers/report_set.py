@@ -337,7 +337,11 @@ class PartHashes(NamedTuple):
         return cls(bits, bytes(hashes))
 
     def hash_of_part(self, part: int) -> bytes:
-        """Return the SHA-256 hash of the part number `part`, 32 bytes."""
+        """Return the SHA-256 hash (32 bytes) of one part of the reports, which servers compare to find differences.
+
+        Args:
+            part: Number of the part, from 0: the leading `prefix_bits` bits of the ids of its reports.
+        """
         return self.hashes[HASH_SIZE * part : HASH_SIZE * (part + 1)]
 
 
