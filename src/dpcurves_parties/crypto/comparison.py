@@ -49,7 +49,8 @@ from .keys import (
 )
 from .ring import Domain, Words
 
-KEYS_PER_BATCH = 512  # keys whose whole domain is evaluated at once
+KEYS_PER_BATCH = 512
+"""Keys whose values at all cells are computed in one pass: more take more memory, and do not change the sums."""
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
@@ -316,12 +317,20 @@ class _Walk:
 # Verifiable function shares of `tau -> [tau >= cell]`: an owner counts once, or is dropped.
 
 
-DIGEST_SIZE = 16  # bytes of a key's digest, so that two transcripts agree by chance with probability 2**-128
+DIGEST_SIZE = 16
+"""Bytes of the digest by which both servers compare what they computed from a key: 16, so that digests of different
+values are equal by chance with probability 2**-128."""
 Node = tuple[int, int]
 """Node of the tree over the cells: its level, and its number in that level from the left."""
-_CHUNK = 1024  # checked keys that are shared or evaluated at once, so that their states fit into the cache
-_MARK_BLOCKS = 5  # blocks of a mark: four of both children's hashes, one of their weights
+_CHUNK = 1024
+"""Checked keys that are generated or evaluated in one pass, so that their states fit into the processor's cache.
+Results do not depend on it."""
+_MARK_BLOCKS = 5
+"""Blocks of 16 bytes that a mark (the checksum of a checked key at one tree node) covers: four of both children's
+hashes, one of their weights."""
 _MARKS = b"dpcurves: marks of nodes, version 1"
+"""HKDF info under which the key of marks is derived from the key that both servers share. Another text gives other
+marks, so both servers must use the same."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

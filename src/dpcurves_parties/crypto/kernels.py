@@ -29,11 +29,18 @@ from dpcurves.arrays import compile_loop
 # a round of AES takes several cycles. The remaining blocks are processed one at a time. The words of a key, or of a
 # number, are contiguous in all arrays. numba caches compiled loops until their own file changes: empty `__pycache__`
 # after a change of the emitter.
-GROUPS = 4  # registers whose AES rounds are interleaved, because a round takes several cycles
-ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
-_I64 = ir.IntType(64)  # LLVM's type of a 64-bit word
+GROUPS = 4
+"""Registers whose AES rounds are interleaved, because a round takes several cycles, in which the processor would wait.
+Results do not depend on it."""
+ROUNDS = 10
+"""Rounds of AES-128 (FIPS 197, section 5), each with a round key; another key is added before the first."""
+_I64 = ir.IntType(64)
+"""LLVM's type of a 64-bit integer: calling it with a number gives a constant of the emitted code."""
 _TOOLS: Any = cgutils
-_SUFFIX = {1: "", 2: ".256"}  # of LLVM's AES intrinsics, by blocks per register
+"""numba's module of code generation helpers under the type Any, because it has no type annotations."""
+_SUFFIX = {1: "", 2: ".256"}
+"""End of the name of LLVM's AES instruction, by 16-byte blocks per register: none for 128-bit registers, .256 for
+VAES."""
 
 
 def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], None]], Any]:
@@ -739,10 +746,14 @@ def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
 #
 # A message of 48 bytes fills one block with its padding. A register holds four 32-bit words; the registers of `GROUPS`
 # messages are interleaved, because a round takes several cycles.
-HASH_GROUPS = 2  # messages whose SHA-256 rounds are interleaved
-MESSAGE_WORDS = 6  # 64-bit words of a message: prefix (2), level, node number, seed (2)
+HASH_GROUPS = 2
+"""Messages whose SHA-256 rounds are interleaved, because a round takes several cycles. Results do not depend on it."""
+MESSAGE_WORDS = 6
+"""64-bit words of a hashed message: task prefix (2), level, node number, seed (2). With its padding it fits into a
+single block of SHA-256."""
 _I32, _WIDE = ir.IntType(32), ir.IntType(64)  # LLVM's types of a 32-bit word of SHA-256 and of a 64-bit word
-_FOUR = ir.VectorType(_I32, 4)  # LLVM's type of a register of four 32-bit words
+_FOUR = ir.VectorType(_I32, 4)
+"""LLVM's type of a 128-bit register of four 32-bit words, on which SHA-256 instructions work."""
 
 
 def _primes(count: int) -> list[int]:
@@ -924,7 +935,8 @@ def compile_digests() -> Callable[..., None]:
 
 # Evaluation of a node of checked keys: both children, their hashes and weights, and a mark of all these.
 NODE_KEYS_AT_ONCE = 128
-"""Keys per batch, so that all buffers stay in the L1 cache."""
+"""Keys that are evaluated in one pass at a tree node, so that all buffers stay in the L1 cache. Results do not depend
+on it."""
 
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "groups")

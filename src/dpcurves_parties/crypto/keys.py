@@ -95,7 +95,9 @@ class SeedShare:
         return cls(parts[0].party, np.concatenate([share.words for share in parts]))
 
 
-ARRAYS_WITHOUT_LEVELS = frozenset({"turns", "leaf", "point"})  # arrays without an axis of levels
+ARRAYS_WITHOUT_LEVELS = frozenset({"turns", "leaf", "point"})
+"""Names of those arrays of correction words that hold one entry per key, not one per level and key: bits of right
+children (turns), the leaf's correction, and the point."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -391,7 +393,8 @@ class SharedKeys(Generic[Keys]):
         return self.key_type(self.public, self.seeds[party])
 
 
-PROOF_WORDS = 4  # 64-bit words of SHA-256
+PROOF_WORDS = 4
+"""64-bit words of a SHA-256 hash, by which a checked key corrects the hashes of a level's two children."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -60,6 +60,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values in use: see the fields of `Tuning`."""
 
 
 def pair_statistic(release: Release) -> UStatistic:

@@ -248,9 +248,13 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
 
 # Agreement of two servers on one run of a job: output shares of a second run are never opened.
 Bits = NDArray[np.bool_]
-RUN_SIZE = 16  # bytes of the id of a run, a truncated SHA-256: enough that no two runs share an id
-ZERO_RUN_ID = bytes(RUN_SIZE)  # id of no run
+RUN_SIZE = 16
+"""Bytes of the id of a run (one execution of the two-party computation), a truncated SHA-256, and of the nonces it is
+computed from: enough that no two runs share an id."""
+ZERO_RUN_ID = bytes(RUN_SIZE)
+"""Id that a server reports if it has stored no run of a job."""
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
+"""One row is the latest run of a job: its state (`RunState`), its id, and this server's share of the result."""
 
 
 class RunState(IntEnum):

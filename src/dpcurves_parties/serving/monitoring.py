@@ -32,7 +32,8 @@ from dpcurves.foreign_text import LONGEST_LINE, escape_for_terminal
 from .messages import ProtocolError
 
 LIVENESS_SECONDS = 2.0
-"""Seconds within which the event loop of a healthy server must respond."""
+"""Seconds within which the event loop must respond, or the health check answers with status 503; also the socket
+timeout of the monitoring port."""
 PLAIN, JSON = "plain", "json"  # formats of the log
 
 
@@ -83,7 +84,7 @@ class Log:
 
 
 LOG = Log()
-"""The log of this process, which runs one server."""
+"""The log of this process, which runs one server: lines on standard error."""
 
 
 def log_operator_message(line: str) -> None:
@@ -107,11 +108,12 @@ class Monitoring:
     log_format: str = PLAIN
 
 
-NO_MONITORING = Monitoring()  # no metrics are served, and the log is plain
+NO_MONITORING = Monitoring()
+"""Default settings: health and metrics are not served, and the log is plain text."""
 
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Methods that are counted by name; all others are counted together, so that clients cannot add metrics."""
+"""HTTP methods with a metric of their own; all others are counted as one, so that clients cannot add metrics."""
 
 
 class ServerMetrics:
@@ -252,6 +254,7 @@ def _count_connections(connections: Callable[[], Mapping[str, int]], state: str)
 
 
 TEXT = "Content-Type", "text/plain; charset=utf-8"
+"""HTTP header of plain text responses of the monitoring port."""
 
 
 class _MonitoringServer(ThreadingMixIn, WSGIServer):

@@ -34,15 +34,18 @@ from .monitoring import log_operator_message
 from .task_document import Role, TaskDocument, find_bearer
 
 SECONDS_TO_BEGIN = 10
-"""Seconds until a body must have begun; afterwards it must arrive at `LEAST_BYTES_PER_SECOND`."""
+"""Seconds that any request body may take, before the time that its size limit allows (`LEAST_BYTES_PER_SECOND`); a
+slower body is refused with status 408."""
 LEAST_BYTES_PER_SECOND = 2**16
-"""Bytes per second of the size limit, as on a slow line."""
+"""Bytes per second of the slowest connection for which the time limit of a body is enough: a limit of 1 MiB allows 16
+more seconds."""
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""Numbers of errors of the operating system if a disk or a quota is full, a file too large, or the disk fails."""
+"""Error numbers of the operating system for a full disk or quota, a file too large, or a failing or read-only disk:
+clients are told to try again later."""
 
 
 MOST_OF_ONE = 16
-"""Largest number of concurrent request bodies of one bearer token."""
+"""Request bodies that one bearer token may send at the same time; a further one is refused with status 429."""
 _on_their_way: Counter[str] = Counter()  # bodies that are being received, by authorization header
 
 

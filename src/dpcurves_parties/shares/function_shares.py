@@ -48,16 +48,22 @@ from dpcurves.trust.base import Answer, require_charged
 from ..serving.noise_key import NoiseKey
 
 SERVERS = 2
-"""Servers of a task, each with its own noise."""
+"""Servers of a task, each with its own noise: the variance of a count is this many times that of a single trusted
+server."""
 SHARE_MODULUS = 2**64
-"""Modulus of shares, which are 64-bit words."""
+"""Modulus of shares, which are 64-bit words: sums wrap around, and a result of 2**63 or more stands for a negative
+number."""
 LARGEST_SCALE = 2**40
-"""Noise scale at most, in records: beyond it, a sum of noises could wrap around the ring."""
+"""Noise scale at most, in records; a loss that needs more is refused, because a sum of noises could wrap around modulo
+2**64."""
 MOST_CELLS = 2**53
-"""Slots of a grid at most, so that their numbers are exact in JSON and in doubles."""
+"""Slots (cells, and those for values outside) of a task that counts below edges, at most, so that their numbers are
+exact in JSON and in doubles; a finer grid is refused."""
 MOST_SLOTS = 2**16 - 1
-"""Slots that are counted one by one at most: about a minute of one core for 10**5 reports, unchecked."""
+"""Slots that are counted one by one at most: about a minute of one core for 10**5 unchecked reports. A finer grid is
+refused, or counted below edges only."""
 TRUST_NAME = "two servers that do not collude"
+"""Start of the text in `Plan.made_by` that names this trust model in privacy statements."""
 
 
 class Owners(Enum):
@@ -468,3 +474,4 @@ _WAYS: Mapping[type[Query], _QueryHandler] = MappingProxyType({
     PrefixQuery: _QueryHandler(_plan_prefixes, _find_prefix_thresholds, _mask_prefixes, lambda plan, values: values),
     CountQuery: _QueryHandler(_plan_cells, _list_cell_thresholds, _mask_cells, _read_cell_values),
 })  # fmt: skip
+"""How each type of query is planned, computed on shares, masked with noise and read; other types are refused."""

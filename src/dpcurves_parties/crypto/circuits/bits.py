@@ -604,6 +604,7 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
 
 
 _WORDS = {GateKind.XOR: "XOR", GateKind.AND: "AND", GateKind.NOT: "INV"}
+"""Word by which Bristol Fashion, the file format of circuits that `to_bristol` writes, names a gate of each kind."""
 
 
 def to_bristol(circuit: Circuit) -> str:
@@ -706,8 +707,9 @@ def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[s
         yield outputs[0], _apply_gate(wiring, kind, [wires[wire_number] for wire_number in inputs])
 
 
-# Input wires of a gate of each kind; MAND, which has as many as it wants, is read separately.
 _READS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
+"""Number of input wires of a gate, by its word in Bristol Fashion; a gate that lists another number of wires is
+refused. MAND, several AND gates in one, is parsed separately."""
 
 
 def _apply_gate(wiring: CircuitBuilder, kind: str, inputs: Sequence[int]) -> int:
