@@ -399,12 +399,12 @@ TASK_OPTIONS = frozenset({
 SECOND_COLUMN_OPTIONS = frozenset({"entry", "last"})
 """Options for a second column of numbers; the task document does not set the grids of questions with one, so these keep
 all options but --where."""
-NO_COUNTS = frozenset({
+UNANSWERED_COMMANDS = frozenset({
     "bars", "summary", "count", "sum", "mean", "variance", "contingency", "bounds", "residuals", "table", "verify",
 })  # fmt: skip
 """Commands of one table that dpcurves ask does not offer: they need sums, search for bounds, or do not count one column
 of numbers."""
-OPTION = re.compile(r"--([a-z-]+) (\S+)")
+EXAMPLE_OPTION = re.compile(r"--([a-z-]+) (\S+)")
 """An option and its value in the example of a command's help text, from which the example of dpcurves ask is made."""
 ADDRESS_EXAMPLE = "--task task.json --ticket tickets/analyst-1"
 """Options, in examples of help texts, that say which task is asked and under which ticket."""
@@ -527,7 +527,7 @@ def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str,
     return [
         (name, command)
         for name, command in questions.items()
-        if options.groups_of(command).get("terms") is Terms and name not in NO_COUNTS
+        if options.groups_of(command).get("terms") is Terms and name not in UNANSWERED_COMMANDS
     ]
 
 
@@ -594,7 +594,9 @@ def _help_text(name: str, doc: str, remaining: frozenset[str]) -> str:
     """
     sentence, *_, example = doc.split("\n\n")
     option_texts = (
-        f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in remaining
+        f" --{option} {value}"
+        for option, value in EXAMPLE_OPTION.findall(example)
+        if option.replace("-", "_") in remaining
     )
     return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS_EXAMPLE}{''.join(option_texts)}"
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SAMPLE_STEPS = 10
 """Round steps that the range of the sample covers, approximately; one is added at each end of the proposed grid. More
 steps give ends closer to the sample."""
-PUBLIC_FILE = "the sample must be public: published or synthetic records, never a part of the protected table"
+PUBLIC_SAMPLE_WARNING = "the sample must be public: published or synthetic records, never a part of the protected table"
 """Line printed below a proposed grid: a warning, because the grid reveals the range of the sample."""
 
 
@@ -48,7 +48,7 @@ def suggest(
     """
     low, high, central_range = _find_sample_range(sample, column)
     grid = propose_grid(low, high, central_range, options.parse_integer("cells", cells))
-    print_to_console(make_console(), f"--grid {grid}", PUBLIC_FILE)
+    print_to_console(make_console(), f"--grid {grid}", PUBLIC_SAMPLE_WARNING)
 
 
 def propose_grid(low: float, high: float, central_range: tuple[float, float], cells: int) -> str:

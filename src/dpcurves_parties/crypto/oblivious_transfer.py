@@ -264,7 +264,7 @@ def _as_words(keys: Sequence[bytes]) -> Words:
 # Trees of seeds and bit transposition, the building blocks of the extension.
 LABEL_BITS = 128
 """Bits of a wire label and of the free-XOR offset, so the number of base transfers: one for each bit of the offset."""
-_OF_TREES = b"dpcurves: tree of seeds, version 1"
+_TREE_PREFIX = b"dpcurves: tree of seeds, version 1"
 """Prefix of hashes that expand a seed to its two children in a tree of the transfer extension: no hash made for another
 purpose equals them."""
 
@@ -355,11 +355,11 @@ def _expand_nodes(nodes: Words) -> Words:
     2)`` words.
     """
     octets = nodes.astype("<u8", copy=False).tobytes()
-    hashed = [sha256(_OF_TREES + octets[start : start + 16]).digest() for start in range(0, len(octets), 16)]
+    hashed = [sha256(_TREE_PREFIX + octets[start : start + 16]).digest() for start in range(0, len(octets), 16)]
     return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(*nodes.shape[:2], 2, 2)
 
 
-_MASKS = tuple(
+_TRANSPOSE_SWAPS = tuple(
     (np.uint64(shift), np.uint64(sum(((1 << shift) - 1) << start for start in range(0, 64, 2 * shift))))
     for shift in (32, 16, 8, 4, 2, 1)
 )
@@ -388,7 +388,7 @@ def _transpose_squares(columns: Words) -> Words:
     """Return the transposed rows of some words of all columns, ``(64 * words, 2)``, by NumPy."""
     count = columns.shape[1]
     squares = columns.reshape(2, 64, count).copy()
-    for shift, mask in _MASKS:
+    for shift, mask in _TRANSPOSE_SWAPS:
         pairs = squares.reshape(2, -1, 2, int(shift), count)
         low, high = pairs[:, :, 0], pairs[:, :, 1]
         change = ((low >> shift) ^ high) & mask
@@ -438,7 +438,7 @@ SOFTSPOKEN_LEVELS = 4
 bit, and each level doubles the computation."""
 _WORD_BITS = 64
 """Bits of a word: numbers of transferred bits are rounded up to its multiples, and the additional bits are not used."""
-_NO_COUNTER = bytes(16)
+_INITIAL_BLOCK = bytes(16)
 """Initial block of AES in counter mode, zero: each key gives one stream only, so no nonce is needed."""
 
 
@@ -489,7 +489,7 @@ class _LeafStreams:
 
 def _create_stream(seed: bytes) -> CipherContext:
     """SECRET: return the AES-128 key stream, in counter mode from 0, of a seed of 16 bytes."""
-    return Cipher(algorithms.AES128(seed), modes.CTR(_NO_COUNTER)).encryptor()
+    return Cipher(algorithms.AES128(seed), modes.CTR(_INITIAL_BLOCK)).encryptor()
 
 
 @dataclass(slots=True, repr=False, eq=False)

@@ -241,7 +241,7 @@ class Domain:
 Part = slice | NDArray[np.bool_]
 """Selection of keys."""
 
-_AT_A_TIME = 256
+_KEYS_AT_ONCE = 256
 """Keys whose arrays are transposed in one pass, so that their rows fit into the processor's cache. Results do not
 depend on it."""
 
@@ -258,9 +258,9 @@ def split_levels(records: Words, levels: int, words: int) -> Words:
         A contiguous copy.
     """
     result = np.empty((levels, len(records), words), np.uint64)
-    for keys in range(0, len(records), _AT_A_TIME):
-        chunk = records[keys : keys + _AT_A_TIME]
-        result[:, keys : keys + _AT_A_TIME] = chunk.reshape(len(chunk), levels, words).transpose(1, 0, 2)
+    for keys in range(0, len(records), _KEYS_AT_ONCE):
+        chunk = records[keys : keys + _KEYS_AT_ONCE]
+        result[:, keys : keys + _KEYS_AT_ONCE] = chunk.reshape(len(chunk), levels, words).transpose(1, 0, 2)
     return result
 
 
@@ -275,10 +275,10 @@ def join_levels(*by_level: Words) -> Words:
     """
     ends = np.cumsum([0, *(level_words.shape[0] * level_words.shape[2] for level_words in by_level)])
     rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
-    for keys in range(0, len(rows), _AT_A_TIME):
+    for keys in range(0, len(rows), _KEYS_AT_ONCE):
         for start, end, level_words in zip(ends, ends[1:], by_level, strict=False):
-            chunk = level_words[:, keys : keys + _AT_A_TIME].transpose(1, 0, 2)
-            rows[keys : keys + _AT_A_TIME, start:end].reshape(chunk.shape)[...] = chunk
+            chunk = level_words[:, keys : keys + _KEYS_AT_ONCE].transpose(1, 0, 2)
+            rows[keys : keys + _KEYS_AT_ONCE, start:end].reshape(chunk.shape)[...] = chunk
     return rows
 
 
@@ -286,14 +286,14 @@ def join_levels(*by_level: Words) -> Words:
 _HEAD = Struct("<4sBBBBI")
 """Header of a frame of keys: magic bytes, version, kind of content, bits of the domain, words of a number, and number
 of records, little-endian."""
-_SUM_SIZE = 4
+_CHECKSUM_SIZE = 4
 """Bytes of the checksum, the first ones of SHA-256 over all other bytes of a frame. It detects accidents, not
 attacks."""
 _MAGIC = b"dpcs"
 """First bytes of a frame; anything that begins otherwise is refused."""
 _VERSION = 1
 """Number of the frame format, in the header; frames of other versions are refused."""
-HEAD_SIZE = _HEAD.size + _SUM_SIZE
+HEAD_SIZE = _HEAD.size + _CHECKSUM_SIZE
 """Bytes of a frame before its records: header and checksum. A shorter message is refused."""
 
 
@@ -382,4 +382,4 @@ def _checksum(head: bytes, body: bytes | memoryview) -> bytes:
     """
     digest = sha256(head)
     digest.update(body)
-    return digest.digest()[:_SUM_SIZE]
+    return digest.digest()[:_CHECKSUM_SIZE]

@@ -59,7 +59,7 @@ signature."""
 _PRIME = 2**255 - 19
 """Modulus of the field of Curve25519 (RFC 7748, section 4.1), in the check that a received signing key is no point of
 low order."""
-_CURVE = -121665 * pow(121666, -1, _PRIME) % _PRIME
+_EDWARDS_D = -121665 * pow(121666, -1, _PRIME) % _PRIME
 """Parameter d of the curve edwards25519 (RFC 7748, section 4.1), by which points of low order are recognised."""
 AGGREGATOR = -1
 """Number that stands for the server, instead of a person's, as recipient of output shares."""
@@ -236,7 +236,7 @@ def _require_large_order(bundle: KeyBundle) -> None:
     X25519PrivateKey.from_private_bytes(bytes(KEY_SIZE)).exchange(X25519PublicKey.from_public_bytes(bundle.hpke_key))
     y = int.from_bytes(bundle.signing_key, "little") % 2**255 % _PRIME
     # A point of order 1, 2, 4 or 8 has y = 0, 1 or -1, or x * x = -y * y on the curve.
-    if y in (0, 1, _PRIME - 1) or (_CURVE * y**4 + 2 * y * y - 1) % _PRIME == 0:
+    if y in (0, 1, _PRIME - 1) or (_EDWARDS_D * y**4 + 2 * y * y - 1) % _PRIME == 0:
         raise ValueError
 
 
@@ -336,7 +336,7 @@ class FolderMailbox:
         return self.folder / f"{sha256(address.associated_data).hexdigest()}.letter"
 
 
-_PATIENCE = 30.0
+_LOCK_SECONDS = 30.0
 """Seconds for which SQLite waits for a file that another process has locked; then the transaction is refused."""
 
 
@@ -357,7 +357,7 @@ def exclusive_transaction(path: Path, subject: str, tables: Sequence[str]) -> It
         if not path.exists():
             # Create it by renaming: closing a file drops all POSIX locks that this process holds on it.
             publish_file(path, lambda _: None)
-        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
         for table in tables:

@@ -149,7 +149,7 @@ PAIRINGS: Mapping[str, type[Pairing]] = {
     "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
 }  # fmt: skip
 """Schemes by which pairs are drawn, by their names in documents and in --pairing; other names are refused."""
-MOST_OWNERS = 2**20
+MOST_PEOPLE_PER_TICKET = 2**20
 """People whose values one owner's ticket may carry, at most; a task with more is refused."""
 
 
@@ -237,10 +237,10 @@ class PairTask(SharedTask):
                 "must be two-servers for noise on the sum or for owners of several people; people who meet need "
                 "noise=each and reports_per_owner=1",
             )
-        if not 1 <= self.reports_per_owner <= MOST_OWNERS:
+        if not 1 <= self.reports_per_owner <= MOST_PEOPLE_PER_TICKET:
             raise InvalidArgument(
                 "reports_per_owner",
-                f"must be from 1 to {MOST_OWNERS} people per ticket, as in 1, got {self.reports_per_owner}",
+                f"must be from 1 to {MOST_PEOPLE_PER_TICKET} people per ticket, as in 1, got {self.reports_per_owner}",
             )
         self.plan(max(self.people, self.pairing.pairs_per_person + 1))  # raises if the question cannot be answered
 

@@ -112,7 +112,7 @@ NO_MONITORING = Monitoring()
 """Default settings: health and metrics are not served, and the log is plain text."""
 
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """HTTP methods with a metric of their own; all others are counted as one, so that clients cannot add metrics."""
 
 
@@ -170,7 +170,7 @@ class ServerMetrics:
             scope: The request (ASGI).
             status: HTTP status of the response.
         """
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = scope["method"] if scope["method"] in COUNTED_METHODS else "other"
         route = str(getattr(scope.get("route"), "path", "none"))
         self._requests.labels(method, route, str(status)).inc()
         LOG.log_request(method=method, route=route, status=status)
@@ -222,15 +222,15 @@ class ServerMetrics:
             return [generate_latest(self.registry)]
         checks = {"/health": (self._check_event_loop,), "/ready": (self._check_event_loop, self._ready)}.get(path)
         if checks is None:
-            start("404 Not Found", [TEXT])
+            start("404 Not Found", [TEXT_HEADER])
             return [b"health, ready and metrics are here\n"]
         try:
             for check in checks:
                 check()
         except Exception:  # any error: its line goes to the log
-            start("503 Service Unavailable", [TEXT])
+            start("503 Service Unavailable", [TEXT_HEADER])
             return [b"not now\n"]
-        start("200 OK", [TEXT])
+        start("200 OK", [TEXT_HEADER])
         return [b"yes\n"]
 
     def _check_event_loop(self) -> None:
@@ -253,7 +253,7 @@ def _count_connections(connections: Callable[[], Mapping[str, int]], state: str)
     return connections()[state]
 
 
-TEXT = "Content-Type", "text/plain; charset=utf-8"
+TEXT_HEADER = "Content-Type", "text/plain; charset=utf-8"
 """HTTP header of plain text responses of the monitoring port."""
 
 

@@ -33,7 +33,7 @@ from .messages import ProtocolError, ServerFault
 from .monitoring import log_operator_message
 from .task_document import Role, TaskDocument, find_bearer
 
-SECONDS_TO_BEGIN = 10
+BODY_BASE_SECONDS = 10
 """Seconds that any request body may take, before the time that its size limit allows (`LEAST_BYTES_PER_SECOND`); a
 slower body is refused with status 408."""
 LEAST_BYTES_PER_SECOND = 2**16
@@ -44,7 +44,7 @@ DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, e
 clients are told to try again later."""
 
 
-MOST_OF_ONE = 16
+MOST_BODIES_PER_TOKEN = 16
 """Request bodies that one bearer token may send at the same time; a further one is refused with status 429."""
 _on_their_way: Counter[str] = Counter()  # bodies that are being received, by authorization header
 
@@ -336,7 +336,7 @@ def _is_of_disk(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in DISK_ERRORS
 
 
-async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF_ONE) -> bytes:
+async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_BODIES_PER_TOKEN) -> bytes:
     """Read the body of a request, within a time limit that grows with the size limit.
 
     Args:
@@ -348,7 +348,7 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
         ProtocolError: the body exceeds `max_bytes` (status 413), or arrives too slowly (408); or the bearer token has
             too many concurrent bodies (429).
     """
-    seconds = SECONDS_TO_BEGIN + max_bytes / LEAST_BYTES_PER_SECOND
+    seconds = BODY_BASE_SECONDS + max_bytes / LEAST_BYTES_PER_SECOND
     bearer = request.headers.get("authorization", "")
     if bearer and _on_their_way[bearer] >= most_of_one:
         raise ProtocolError(

@@ -86,7 +86,7 @@ it are refused."""
 LARGEST_VALUE = 2**59
 """Bound on the absolute counts of an answer; larger ones are refused as unproved. Below it, different counts differ
 modulo the prime, too."""
-_LOW = np.uint64(PRIME)
+_PRIME_MASK = np.uint64(PRIME)
 """Mask of the low 61 bits of a word, which is the prime itself: a word is reduced by adding what lies above them."""
 _HALF_BITS = np.uint64(31)
 """Bits of the lower half of a residue of 61 bits: products are computed from halves, so that none exceeds 64 bits."""
@@ -100,13 +100,13 @@ _HALF_MASK = np.uint64(2**31 - 1)
 def expand_key(key: bytes, count: int) -> Words:
     """Expand a key to `count` numbers: the low 61 bits of words of AES-128 in counter mode from 0, little-endian."""
     octets = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(8 * count))
-    return _reduce(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _LOW)
+    return _reduce(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _PRIME_MASK)
 
 
 def _reduce(words: Words) -> Words:
     """Return 64-bit words modulo the prime ``2**61 - 1``, by one folding at bit 61."""
-    folded = (words & _LOW) + (words >> np.uint64(61))
-    return np.where(folded >= _LOW, folded - _LOW, folded)
+    folded = (words & _PRIME_MASK) + (words >> np.uint64(61))
+    return np.where(folded >= _PRIME_MASK, folded - _PRIME_MASK, folded)
 
 
 def _negate(words: Words) -> Words:
@@ -115,7 +115,7 @@ def _negate(words: Words) -> Words:
     Args:
         words: Residues, each at most the prime.
     """
-    return words ^ _LOW
+    return words ^ _PRIME_MASK
 
 
 def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
@@ -685,7 +685,7 @@ def require_words(words: Words) -> None:
     Raises:
         ValueError: a word is not below the prime; the message shows no word.
     """
-    if bool(np.any(words >= _LOW)):
+    if bool(np.any(words >= _PRIME_MASK)):
         raise InvalidArgument(
             "shares", "must hold proof words below 2**61 - 1; contribute again with this task's document"
         )

@@ -364,7 +364,7 @@ def make_problem_response(error: ProtocolError, task: str) -> Response:
         error: Why the request was refused, with its HTTP status.
         task: Identifier of the task.
     """
-    problem_type = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
+    problem_type = next((name for error_type, name in _PROBLEM_TYPES.items() if isinstance(error, error_type)), None)
     facts = {
         "type": "about:blank" if problem_type is None else dap.DAP_ERROR_URN + problem_type,
         "status": error.status,
@@ -374,7 +374,7 @@ def make_problem_response(error: ProtocolError, task: str) -> Response:
     return JSONResponse({**facts, "taskid": task}, error.status, media_type=dap.PROBLEM_TYPE)
 
 
-_PROBLEMS = {
+_PROBLEM_TYPES = {
     dap.InvalidMessage: "invalidMessage", dap.UnrecognizedTask: "unrecognizedTask",
     dap.UnsupportedExtension: "unsupportedExtension", dap.BatchMismatch: "batchMismatch",
 }  # fmt: skip

@@ -46,7 +46,7 @@ from .dap import HpkeKeys
 from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, TaskStatus
 from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
-DIGITS = re.compile("[0-9a-f]{64}")
+HASH_DIGITS = re.compile("[0-9a-f]{64}")
 """Text of the token hash that an owner sends to enrol, 64 hexadecimal digits in lower case; any other text is
 refused."""
 
@@ -140,7 +140,7 @@ class SetRole(IntEnum):
 
 NO_COMMITMENTS = None, None
 """Noise commitments of servers 0 and 1 before the report set is decided: none."""
-CONFLICT = 409
+CONFLICT_STATUS = 409
 """HTTP status of a request that is allowed, but not in the present state of the task, as when the servers' stores
 disagree."""
 
@@ -304,7 +304,7 @@ class Closing:
             if not prefixes:
                 return
             listings = self.store.list_parts(self.task, bits, prefixes)
-        raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
+        raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT_STATUS)
 
     def describe_attempt(self, message: bytes) -> bytes:
         """Return the state of server 0 for an attempt to close the task, as JSON; an attempt that is not running is
@@ -329,7 +329,7 @@ class Closing:
             ProtocolError: another request is closing the task (status 409).
         """
         if not self._leading.acquire(blocking=False):
-            raise ProtocolError("task", "another request is closing it; close it again in a moment", CONFLICT)
+            raise ProtocolError("task", "another request is closing it; close it again in a moment", CONFLICT_STATUS)
         try:
             yield
         finally:
@@ -359,12 +359,12 @@ class Closing:
             raise make_lost_key_error(SetRole.DECIDES)
         agreed = report_set.intersect_reports(self.task, own_reports, stored, peer_message.summary, listed)
         if peer_message.report_set not in (None, agreed.name):
-            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
+            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT_STATUS)
         if not agreed.reports:
             raise ProtocolError(
                 "reports",
                 "no report has reached both servers; let owners contribute, then close the task again",
-                CONFLICT,
+                CONFLICT_STATUS,
             )
         return Decision(agreed, (self.commitment, str(second)))
 
@@ -450,7 +450,7 @@ class Closing:
         """
         agreed = report_set.intersect_reports(self.task, own_reports, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
-            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
+            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT_STATUS)
         return agreed
 
     def reopen(self) -> None:
@@ -478,7 +478,7 @@ class Closing:
                 "peer",
                 f"only server {party} answers this request, and this is server {self.party}; check the "
                 "URLs in the task",
-                CONFLICT,
+                CONFLICT_STATUS,
             )
 
 
@@ -714,7 +714,7 @@ class SharedTaskService(ABC, Generic[Of]):
                 409,
             )
         token = str(parse_fields(message, "owner", token=str)["token"])
-        if DIGITS.fullmatch(token) is None:
+        if HASH_DIGITS.fullmatch(token) is None:
             raise ProtocolError(
                 "token", "must be sent as a hash of 64 hexadecimal digits; enrol with dpcurves contribute"
             )

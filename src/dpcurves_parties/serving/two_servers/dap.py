@@ -792,7 +792,7 @@ class Vdaf(Enum):
 
 TIME_PRECISION = 86_400
 """Seconds to which times are rounded, a day: a report reveals the day it was made, and no more."""
-INFO = b"dpcurves"
+TASK_INFO = b"dpcurves"
 """Field task_info of the draft's `TaskConfiguration`, which is bound to all sealed messages."""
 
 
@@ -827,7 +827,7 @@ class TaskConfiguration:
             + encode_vector(b"", 2)
         )
         scheme = encode_integer(self.vdaf.value, 4) + encode_vector(self.parameters, 2)
-        return encode_vector(INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
+        return encode_vector(TASK_INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
 
     def encode_input_share_aad(self, metadata: ReportMetadata, public: bytes) -> bytes:
         """Encode the associated data that binds an encrypted input share to its task and report (the draft's

@@ -190,7 +190,7 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
 
 DIGEST_SIZE = 16
 """Bytes of the digest of a report's public part, by which servers find out whether both received the same report."""
-RECORD = ID_SIZE + DIGEST_SIZE
+RECORD_SIZE = ID_SIZE + DIGEST_SIZE
 """Bytes of one report in a listing: its id and its digest."""
 NO_HASH = "00" * HASH_SIZE
 """Hexadecimal digits that stand for an unknown hash in a message between servers."""
@@ -417,7 +417,9 @@ def encode_listings(listed: Mapping[int, bytes]) -> bytes:
         Parts in rising order of their numbers.
     """
     head = struct.Struct(">II")
-    return b"".join(head.pack(number, len(listing) // RECORD) + listing for number, listing in sorted(listed.items()))
+    return b"".join(
+        head.pack(number, len(listing) // RECORD_SIZE) + listing for number, listing in sorted(listed.items())
+    )
 
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
@@ -437,9 +439,9 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
             raise ProtocolError("peer", TRUNCATED_LISTING)
         number, reports = head.unpack_from(message, position)
         position += head.size
-        content = message[position : position + reports * RECORD]
+        content = message[position : position + reports * RECORD_SIZE]
         position += len(content)
-        if len(content) != reports * RECORD:
+        if len(content) != reports * RECORD_SIZE:
             raise ProtocolError("peer", TRUNCATED_LISTING)
         if number in listings or len(_parse_listing(content)) != reports:
             raise ProtocolError(
@@ -461,8 +463,8 @@ def _parse_listing(listing: bytes) -> Listing:
     Args:
         listing: Ids and digests, concatenated.
     """
-    starts = range(0, len(listing), RECORD)
-    return {listing[start : start + ID_SIZE]: listing[start + ID_SIZE : start + RECORD] for start in starts}
+    starts = range(0, len(listing), RECORD_SIZE)
+    return {listing[start : start + ID_SIZE]: listing[start + ID_SIZE : start + RECORD_SIZE] for start in starts}
 
 
 def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:
