@@ -50,7 +50,8 @@ from .keys import (
 from .ring import Domain, Words
 
 KEYS_PER_BATCH = 512
-"""Keys whose values at all cells are computed in one pass: more take more memory, and do not change the sums."""
+"""Keys of function secret sharing, one per record, that are evaluated at all cells in one pass: more take more memory,
+and do not change the sums."""
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
@@ -323,14 +324,14 @@ values are equal by chance with probability 2**-128."""
 Node = tuple[int, int]
 """Node of the tree over the cells: its level, and its number in that level from the left."""
 _CHECKED_KEYS_AT_ONCE = 1024
-"""Checked keys that are generated or evaluated in one pass, so that their states fit into the processor's cache.
-Results do not depend on it."""
+"""Checked keys (verifiable function secret sharing) that are generated or evaluated in one pass, so that their states
+fit into the processor's cache. Results do not depend on it."""
 _MARK_BLOCKS = 5
 """Blocks of 16 bytes that a mark (the checksum of a checked key at one tree node) covers: four of both children's
 hashes, one of their weights."""
 _MARK_KEY_INFO = b"dpcurves: marks of nodes, version 1"
-"""HKDF info under which the key of marks is derived from the key that both servers share. Another text gives other
-marks, so both servers must use the same."""
+"""HKDF info under which both servers derive, from a key that they share, the key of marks: hashes by which they compare
+a checked key at a tree node. Both must use the same."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -935,8 +935,8 @@ def compile_digests() -> Callable[..., None]:
 
 # Evaluation of a node of checked keys: both children, their hashes and weights, and a mark of all these.
 NODE_KEYS_AT_ONCE = 128
-"""Keys that are evaluated in one pass at a tree node, so that all buffers stay in the L1 cache. Results do not depend
-on it."""
+"""Checked keys (verifiable function secret sharing) that are evaluated in one pass at a tree node, so that all buffers
+stay in the L1 cache. Results do not depend on it."""
 
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "groups")

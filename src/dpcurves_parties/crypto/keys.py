@@ -96,8 +96,8 @@ class SeedShare:
 
 
 ARRAYS_WITHOUT_LEVELS = frozenset({"turns", "leaf", "point"})
-"""Names of those arrays of correction words that hold one entry per key, not one per level and key: bits of right
-children (turns), the leaf's correction, and the point."""
+"""Arrays of a key's correction words with one entry per key instead of one per tree level: bits of right children
+(turns), and the corrections of leaf and point."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

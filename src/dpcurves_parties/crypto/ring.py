@@ -284,8 +284,8 @@ def join_levels(*by_level: Words) -> Words:
 
 # Byte frames: a fixed header with a checksum, then records of equal size. Any other form is refused.
 _HEAD = Struct("<4sBBBBI")
-"""Header of a frame of keys: magic bytes, version, kind of content, bits of the domain, words of a number, and number
-of records, little-endian."""
+"""Header of a frame, the message that holds a batch of keys: magic bytes, version, kind of content, bits of the domain,
+words of a number, and number of records, little-endian."""
 _CHECKSUM_SIZE = 4
 """Bytes of the checksum, the first ones of SHA-256 over all other bytes of a frame. It detects accidents, not
 attacks."""

@@ -813,7 +813,7 @@ def _evaluate_part(
 # that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
 # so an interrupted party resumes by replaying the session from the start.
 _SINGLE_INSTANCE = slice(0, 1)
-"""Index of all instances of a job that evaluates its circuit once."""
+"""Slice of the only instance of a job whose circuit is evaluated once."""
 
 
 def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:

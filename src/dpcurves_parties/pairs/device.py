@@ -62,7 +62,7 @@ low order."""
 _EDWARDS_D = -121665 * pow(121666, -1, _PRIME) % _PRIME
 """Parameter d of the curve edwards25519 (RFC 7748, section 4.1), by which points of low order are recognised."""
 AGGREGATOR = -1
-"""Number that stands for the server, instead of a person's, as recipient of output shares."""
+"""Number that stands for the server, instead of a person's, as recipient of shares of noisy answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -649,8 +649,8 @@ def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> t
 
 
 SHARE_STEP = 100
-"""Step number in the address of the message with an output share; larger than any step of the protocol, so that
-addresses never coincide."""
+"""Step number in the address of the message with a person's share of a noisy answer; larger than any step of the
+protocol, so that addresses never coincide."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

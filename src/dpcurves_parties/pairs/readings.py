@@ -60,7 +60,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values in use: see the fields of `Tuning`."""
+"""The numbers in use for intervals of means over pairs; `Tuning` says what each changes."""
 
 
 def pair_statistic(release: Release) -> UStatistic:

@@ -61,7 +61,7 @@ def define_seed_table(metadata: MetaData) -> Table:
 
 
 SEEDS = define_seed_table(MetaData())
-"""Table of revealed seeds, by task, to build statements with: relay and servers have the same one in their own
+"""Table of revealed seeds of pairs, by task, to build statements with: relay and servers have the same one in their own
 schemas."""
 
 

@@ -203,7 +203,8 @@ class PairStore:
 
 
 LEADING_SERVER = 0
-"""Number of the server that opens sessions of both servers; server 1, when asked, requests it to."""
+"""Number of the server that opens sessions between both servers; if an analyst asks server 1, it requests server 0
+to."""
 NOISE_SOURCE = "random bits of both servers, in a circuit"
 """Text under which the ledger records where the noise of an answer comes from."""
 

@@ -408,7 +408,8 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",") -> IntArray:
 
 # SECRET until the task is closed: the file with the seed of the pairs, beside the coordinator's ticket.
 COMMITTED_SEED_SIZE = 32
-"""Bytes of the seed of the pairs; a seed file with another number is refused."""
+"""Bytes of the seed from which pairs are drawn, and to which the task document commits by a hash; a seed file of
+another size is refused."""
 
 
 def write_seed(ticket: Path, seed: bytes) -> Path:

@@ -60,8 +60,8 @@ MOST_PREFIX_SLOTS = 2**53
 """Slots (cells, and those for values outside) of a task that counts below edges, at most, so that their numbers are
 exact in JSON and in doubles; a finer grid is refused."""
 MOST_CELL_SLOTS = 2**16 - 1
-"""Slots that are counted one by one at most: about a minute of one core for 10**5 unchecked reports. A finer grid is
-refused, or counted below edges only."""
+"""Slots (cells, and those for values outside) that are counted one by one at most: about a minute of one core for 10**5
+unchecked reports. A finer grid is refused, or counted below edges."""
 TRUST_NAME = "two servers that do not collude"
 """Start of the text in `Plan.made_by` that names this trust model in privacy statements."""
 

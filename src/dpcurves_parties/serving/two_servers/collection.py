@@ -139,7 +139,7 @@ class SetRole(IntEnum):
 
 
 NO_COMMITMENTS = None, None
-"""Noise commitments of servers 0 and 1 before the report set is decided: none."""
+"""Commitments of servers 0 and 1 to their noise, before the report set is decided: none."""
 CONFLICT_STATUS = 409
 """HTTP status of a request that is allowed, but not in the present state of the task, as when the servers' stores
 disagree."""

@@ -52,8 +52,8 @@ _KEM, _KDF, _AEAD = KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AE
 _SUITE = CipherSuite.new(_KEM, _KDF, _AEAD)
 """HPKE suite (RFC 9180) of all sealed messages; clients learn it from the servers' HPKE configurations."""
 TICKET_EXTENSION = 0xFF10
-"""Type number of the private report extension that holds an owner's ticket for the helper; a helper's share without it
-is rejected."""
+"""Type number of the private report extension that holds an owner's ticket (bearer token) for the helper; a helper's
+share without it is rejected."""
 
 
 ANALYST_EXTENSION = 0xFF11

@@ -189,7 +189,8 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
 
 
 DIGEST_SIZE = 16
-"""Bytes of the digest of a report's public part, by which servers find out whether both received the same report."""
+"""Bytes of the digest of a report's public part, by which servers compare whether both received the same report; 16, so
+that different parts agree with negligible probability."""
 RECORD_SIZE = ID_SIZE + DIGEST_SIZE
 """Bytes of one report in a listing: its id and its digest."""
 NO_HASH = "00" * HASH_SIZE

@@ -89,7 +89,8 @@ ENROLLED = Table(
     "dpcurves_enrolled", METADATA, *text_key_columns("task"), *integer_key_columns("owner"), *text_columns("token"),
     sql.Index("dpcurves_one_owner_of_a_token", "task", "token", unique=True),
 )  # fmt: skip
-"""One row is a used invitation: the hash of the token that its owner enrolled. A second token for it is refused."""
+"""One row is a used invitation, with which an owner's program registered a token of its own: the hash of this token. A
+second token for it is refused."""
 
 
 class TaskState(Enum):
@@ -184,7 +185,8 @@ OTHER_CONTRIBUTION = (
 USED_INVITATION = (
     "this invitation was used before, by another program or person; if that was not you, tell the author of the task"
 )
-"""Error message (status 409) if an invitation, or the token, was enrolled by somebody else."""
+"""Error message (status 409) if an invitation was used for another token before, or the token for another
+invitation."""
 
 
 class StoredReport(NamedTuple):
