@@ -54,7 +54,7 @@ from dpcurves_parties.serving.two_servers.report_set import (
     DIGEST_SIZE,
     HASH_SIZE,
     ID_SIZE,
-    RECORD,
+    RECORD_SIZE,
     SEALING_OVERHEAD,
     EarlierPolicy,
     PartHashes,
@@ -269,7 +269,7 @@ def agreement() -> Table:
         bits = choose_prefix_bits(reports)
         for number in (0, 1, 1000, reports // 100):
             hit = -(2**bits) * np.expm1(number * np.log1p(-(2.0**-bits)))
-            listing = hit * (8 + RECORD * reports / 2**bits) if reports > len(ours) else listed(ours, number, bits)
+            listing = hit * (8 + RECORD_SIZE * reports / 2**bits) if reports > len(ours) else listed(ours, number, bits)
             told = [f"{HASH_SIZE * 2**bits + listing:,.0f} ({1 + (number > 0)})"]
             for each in branches:
                 levels = ceil(bits / log2(each))

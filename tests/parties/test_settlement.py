@@ -186,7 +186,7 @@ def test_a_thread_that_comes_meanwhile_does_not_unlock_the_file_of_another_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A process that closes a file anywhere has given back all locks that it had on it."""
-    monkeypatch.setattr(private_file, "_PATIENCE", 0.1)
+    monkeypatch.setattr(private_file, "_LOCK_SECONDS", 0.1)
     path = tmp_path / "shares"
     with private_file.exclusive_transaction(path, "settlements", ()):
         with ThreadPoolExecutor(1) as thread, pytest.raises(ProtocolError, match="cannot be read or written"):

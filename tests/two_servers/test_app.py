@@ -43,7 +43,7 @@ async def asked(app: Starlette, path: str, receive: Callable[[], Awaitable[dict[
 
 def test_a_message_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(served, "PEM_cert_to_DER_cert", lambda text: CERTIFICATE)
-    monkeypatch.setattr(replies, "SECONDS_TO_BEGIN", 0.01)
+    monkeypatch.setattr(replies, "BODY_BASE_SECONDS", 0.01)
     monkeypatch.setattr(replies, "LEAST_BYTES_PER_SECOND", 2**40)
     task = SimpleNamespace(servers=(SimpleNamespace(certificate=""),) * 2)
     app = served.create_app(

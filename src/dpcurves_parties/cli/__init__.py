@@ -19,3 +19,5 @@ PACKAGE_COMMANDS = PackageCommands(
         ),
     },
 )
+"""What this package adds to the command line dpcurves: commands, plans (dpcurves plan), and the groups task and ask. An
+entry point names it."""

@@ -232,6 +232,7 @@ def contribute(
 
 
 SERVER_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"aggregator": aggregator, "contribute": contribute})
+"""Commands for servers and data owners, by name."""
 
 
 def pair(
@@ -285,10 +286,14 @@ def _send_shares(task: PairTask, source: options.SourceOptions, bearer: Bearer, 
 
 
 PAIR_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"pair": pair})
+"""Command for people who compute in pairs, by name."""
 
 
 KIND = "pair mean"
+"""Value of the field kind in the JSON of an answer about pairs."""
 INTERVAL_SCOPES = MappingProxyType({"for_these_records": False, "for_the_population": True})
+"""Fields of the JSON answer that hold its two intervals, and whether each covers sampling of people from a population,
+too."""
 
 
 @dataclass(frozen=True)
@@ -383,21 +388,26 @@ def _encode_answer(task: PairTask, statistic: UStatistic, level: float, interval
 
 
 ASK_PAIRS: MappingProxyType[str, Command] = MappingProxyType({"pairs": pairs})
+"""Command dpcurves ask pairs, by name."""
 
 
 TASK_OPTIONS = frozenset({
     "column", "measured_in", "grid", "edges", "values", "outside", "hint", "by", "categories", "label", "score",
     "pos_label", "neg_label", "thresholds", "time", "event", "event_value", "censored_value", "causes", "where",
 })  # fmt: skip
-"""Options of questions that are left out here, because the task document sets them."""
+"""Options of questions that dpcurves ask leaves out, because the task document sets them."""
 SECOND_COLUMN_OPTIONS = frozenset({"entry", "last"})
-"""Options for a second column of numbers; questions with one keep all of their options."""
-NO_COUNTS = frozenset({
+"""Options for a second column of numbers; the task document does not set the grids of questions with one, so these keep
+all options but --where."""
+UNANSWERED_COMMANDS = frozenset({
     "bars", "summary", "count", "sum", "mean", "variance", "contingency", "bounds", "residuals", "table", "verify",
 })  # fmt: skip
-"""Commands that servers cannot answer: they need sums, search for bounds, or do not count one column of numbers."""
-OPTION = re.compile(r"--([a-z-]+) (\S+)")
+"""Commands of one table that dpcurves ask does not offer: they need sums, search for bounds, or do not count one column
+of numbers."""
+EXAMPLE_OPTION = re.compile(r"--([a-z-]+) (\S+)")
+"""An option and its value in the example of a command's help text, from which the example of dpcurves ask is made."""
 ADDRESS_EXAMPLE = "--task task.json --ticket tickets/analyst-1"
+"""Options, in examples of help texts, that say which task is asked and under which ticket."""
 
 
 @dataclass(frozen=True)
@@ -517,7 +527,7 @@ def _select_count_questions(questions: Mapping[str, Command]) -> list[tuple[str,
     return [
         (name, command)
         for name, command in questions.items()
-        if options.groups_of(command).get("terms") is Terms and name not in NO_COUNTS
+        if options.groups_of(command).get("terms") is Terms and name not in UNANSWERED_COMMANDS
     ]
 
 
@@ -584,7 +594,9 @@ def _help_text(name: str, doc: str, remaining: frozenset[str]) -> str:
     """
     sentence, *_, example = doc.split("\n\n")
     option_texts = (
-        f" --{option} {value}" for option, value in OPTION.findall(example) if option.replace("-", "_") in remaining
+        f" --{option} {value}"
+        for option, value in EXAMPLE_OPTION.findall(example)
+        if option.replace("-", "_") in remaining
     )
     return f"{sentence}\n\nExample: dpcurves ask {name} {ADDRESS_EXAMPLE}{''.join(option_texts)}"
 

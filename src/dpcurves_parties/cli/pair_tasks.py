@@ -293,6 +293,7 @@ def close(task: PairTask, bearer: Bearer) -> None:
 
 
 MISSING_PACKAGES_MESSAGE = "pairs of people need more packages; install dpcurves[servers,pairs]"
+"""Error message if a command for pairs is used without the packages of these extras."""
 require_extra = partial(require_packages, "pairs", MISSING_PACKAGES_MESSAGE, "rbcl", "numba")
 """Refuse if the optional packages of the extras ``servers`` and ``pairs`` are missing."""
 
@@ -411,6 +412,7 @@ def create_pair_task(pair_options: PairOptions, price: LossOptions, parties: Par
 LEGEND = """\
 error: standard deviation of the mean over all pairs, for the population: noise, choice of pairs, and people;
 for the largest possible variance of the kernel, unless --zetas is given; *: the least error in the table"""
+"""Caption below the table of dpcurves plan pairs."""
 
 
 @dataclass(frozen=True)
@@ -522,3 +524,4 @@ def _create_plan_table(kernel: Kernel, people: int, loss: PrivacyLoss, pairs: Pa
 
 
 PAIR_PLANS: MappingProxyType[str, Command] = MappingProxyType({"pairs": plan})
+"""Command dpcurves plan pairs, by name."""

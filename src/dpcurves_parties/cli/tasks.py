@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 
 
 SAMPLE_STEPS = 10
-"""Round steps that the range of the sample covers, approximately; one is added at each end."""
-PUBLIC_FILE = "the sample must be public: published or synthetic records, never a part of the protected table"
+"""Round steps that the range of the sample covers, approximately; one is added at each end of the proposed grid. More
+steps give ends closer to the sample."""
+PUBLIC_SAMPLE_WARNING = "the sample must be public: published or synthetic records, never a part of the protected table"
+"""Line printed below a proposed grid: a warning, because the grid reveals the range of the sample."""
 
 
 def suggest(
@@ -46,7 +48,7 @@ def suggest(
     """
     low, high, central_range = _find_sample_range(sample, column)
     grid = propose_grid(low, high, central_range, options.parse_integer("cells", cells))
-    print_to_console(make_console(), f"--grid {grid}", PUBLIC_FILE)
+    print_to_console(make_console(), f"--grid {grid}", PUBLIC_SAMPLE_WARNING)
 
 
 def propose_grid(low: float, high: float, central_range: tuple[float, float], cells: int) -> str:
@@ -117,6 +119,7 @@ def _find_sample_range(sample: str, column: str) -> tuple[float, float, tuple[fl
 
 
 MISSING_PACKAGES_MESSAGE = "two servers need more packages than one curator; install dpcurves[servers]"
+"""Error message if a command for two servers is used without the packages of this extra."""
 require_extra = partial(
     require_packages, "task", MISSING_PACKAGES_MESSAGE, "httptools", "prometheus_client", "starlette", "uvicorn",
     "cryptography.hazmat.primitives.hpke", "Cryptodome", "pyhpke",
@@ -199,6 +202,8 @@ class Classes(options.SplitOptions):
 
 
 OUTSIDE_APART_SUFFIX = ":apart"
+"""End of the value of --beside by which values outside the column's grid are counted in cells of their own instead of
+clipped."""
 
 
 @dataclass(frozen=True)
@@ -482,3 +487,4 @@ def close(document: TaskFile, bearer: Bearer) -> None:
 TASK_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {"identity": identity, "rotate": rotate, "suggest": suggest, "create": create, "show": show, "close": close}
 )
+"""Commands of dpcurves task, by name."""

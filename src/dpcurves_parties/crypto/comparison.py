@@ -49,7 +49,9 @@ from .keys import (
 )
 from .ring import Domain, Words
 
-KEYS_PER_BATCH = 512  # keys whose whole domain is evaluated at once
+KEYS_PER_BATCH = 512
+"""Keys of function secret sharing, one per record, that are evaluated at all cells in one pass: more take more memory,
+and do not change the sums."""
 
 
 def cell_sums(keys: ComparisonKeys, engine: Engine) -> Words:
@@ -316,12 +318,20 @@ class _Walk:
 # Verifiable function shares of `tau -> [tau >= cell]`: an owner counts once, or is dropped.
 
 
-DIGEST_SIZE = 16  # bytes of a key's digest, so that two transcripts agree by chance with probability 2**-128
+DIGEST_SIZE = 16
+"""Bytes of the digest by which both servers compare what they computed from a key: 16, so that digests of different
+values are equal by chance with probability 2**-128."""
 Node = tuple[int, int]
 """Node of the tree over the cells: its level, and its number in that level from the left."""
-_CHUNK = 1024  # checked keys that are shared or evaluated at once, so that their states fit into the cache
-_MARK_BLOCKS = 5  # blocks of a mark: four of both children's hashes, one of their weights
-_MARKS = b"dpcurves: marks of nodes, version 1"
+_CHECKED_KEYS_AT_ONCE = 1024
+"""Checked keys (verifiable function secret sharing) that are generated or evaluated in one pass, so that their states
+fit into the processor's cache. Results do not depend on it."""
+_MARK_BLOCKS = 5
+"""Blocks of 16 bytes that a mark (the checksum of a checked key at one tree node) covers: four of both children's
+hashes, one of their weights."""
+_MARK_KEY_INFO = b"dpcurves: marks of nodes, version 1"
+"""HKDF info under which both servers derive, from a key that they share, the key of marks: hashes by which they compare
+a checked key at a tree node. Both must use the same."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -394,7 +404,7 @@ def share_checked_cells(
     """
     cells, seeds = _draw_seeds(cells, domain, randomness)
     public = CheckedShare.allocate(domain, len(cells))
-    for chunk in chunk_slices(len(cells), _CHUNK):
+    for chunk in chunk_slices(len(cells), _CHECKED_KEYS_AT_ONCE):
         _write_corrections(public[chunk], cells[chunk], (seeds[0].words[chunk], seeds[1].words[chunk]), engine)
     return SharedKeys(CheckedKeys, public, seeds)
 
@@ -457,7 +467,7 @@ def evaluate_checked_keys(
     values = np.empty((len(thresholds), len(keys), ring.words), np.uint64)
     digests = np.empty((len(keys), DIGEST_SIZE), np.uint8)
     fingerprints = keys.public.fingerprints()
-    for span in chunk_slices(len(keys), _CHUNK):
+    for span in chunk_slices(len(keys), _CHECKED_KEYS_AT_ONCE):
         chunk = keys[span]
         transcript = _Transcript(verification_key)
         transcript.add(fingerprints[span])
@@ -687,7 +697,7 @@ class NodeMarkKey(NamedTuple):
         Args:
             verification_key: SECRET from owners. Key that both servers share.
         """
-        stream = HKDF(SHA256(), 16 * (_MARK_BLOCKS + 1), salt=None, info=_MARKS).derive(verification_key)
+        stream = HKDF(SHA256(), 16 * (_MARK_BLOCKS + 1), salt=None, info=_MARK_KEY_INFO).derive(verification_key)
         return cls(stream[:16], np.frombuffer(stream[16:], "<u8").astype(np.uint64).reshape(_MARK_BLOCKS, 2))
 
     def compute_marks(self, blocks: Words) -> Words:

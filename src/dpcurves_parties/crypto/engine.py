@@ -31,6 +31,8 @@ from .keys import CheckedShare, PublicShare
 from .ring import Ring, Words
 
 _PURPOSE = b"dpcurves: fixed keys of expansion, version 1"
+"""HKDF info under which a task's public AES keys, for the expansion of seeds, are derived. Another text gives other
+keys, and reports made before could not be evaluated."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -199,8 +201,11 @@ def chunk_slices(count: int, size: int) -> list[slice]:
 
 
 # Branch-free selection: masks are words of all ones or all zeros.
-TOP = np.uint64(1 << 63)  # mask of the control bit in the second word of a seed
-_ONE = np.uint64(1)  # mask of the lowest bit
+CONTROL_BIT = np.uint64(1 << 63)
+"""Mask of the control bit, the highest bit of the second word of a seed's 128 bits. It says whether a correction word
+applies, and is no part of the secret seed."""
+_ONE = np.uint64(1)
+"""Mask of the lowest bit of a word, as a NumPy scalar: it selects one binary digit of shifted cell numbers."""
 
 
 def control_mask(seeds: Words) -> Words:
@@ -265,9 +270,9 @@ def seed_correction(right: Words, left_difference: Words, right_difference: Word
         set where control bits of right children need the opposite bit, (keys,).
     """
     correction = choose_side(widen_mask(right), right_difference, left_difference)
-    left_control = (left_difference[:, 1] ^ ~right) & TOP
-    right_control = (right_difference[:, 1] ^ right) & TOP
-    correction[:, 1] &= ~TOP
+    left_control = (left_difference[:, 1] ^ ~right) & CONTROL_BIT
+    right_control = (right_difference[:, 1] ^ right) & CONTROL_BIT
+    correction[:, 1] &= ~CONTROL_BIT
     correction[:, 1] |= left_control
     return correction, left_control ^ right_control
 
@@ -388,7 +393,7 @@ class PortableEngine:
         for turn, cipher in enumerate((ciphers.left, ciphers.right)):
             blocks = cipher.encrypt(flat, room).reshape(nodes.shape)
             np.bitwise_xor(blocks, corrected, out=result[:, turn])
-        result[:, 1, :, 1] ^= mask.reshape(count, keys) & ((turns << np.uint64(63 - level)) & TOP)
+        result[:, 1, :, 1] ^= mask.reshape(count, keys) & ((turns << np.uint64(63 - level)) & CONTROL_BIT)
         return result.reshape(2 * count, keys, 2)
 
     def value_blocks(self, seeds: Words) -> Words:
@@ -526,7 +531,7 @@ class _Step:
         change &= public.seeds[level]
         children ^= change
         if turn:
-            mask &= TOP
+            mask &= CONTROL_BIT
             mask &= public.turns << np.uint64(63 - level)
             children[:, 1] ^= mask
         state.seeds = children
@@ -657,7 +662,8 @@ def _octets(blocks: Words) -> memoryview:
 
 
 # Round keys of AES-128, for code that computes the rounds itself.
-_ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
+_ROUNDS = 10
+"""Rounds of AES-128 (FIPS 197, section 5): a key is expanded to one more round key than this, 11."""
 
 
 def expand_aes_key(key: bytes) -> Words:

@@ -41,7 +41,9 @@ from .keys import RandomByteSource
 from .ring import Words
 
 Bits = NDArray[np.bool_]
-_ONE = np.uint64(1)  # mask of the permute bit, a label's lowest bit
+_ONE = np.uint64(1)
+"""Mask of the lowest bit of a wire label: the permute bit (point and permute), which selects the row of a garbled gate
+and reveals nothing about the wire's value."""
 
 
 def draw_offset(randomness: RandomByteSource) -> Words:
@@ -107,8 +109,12 @@ def mask_offset(bits: Bits, offset: Words) -> Words:
     return result
 
 
-SALT_SIZE = 16  # bytes of a session's salt, an AES-128 key
-MOST_BATCHES = 1 << 48  # batches of gates per session at most: far below 2**64, at which keys would repeat
+SALT_SIZE = 16
+"""Bytes of the public salt from which a session derives its gate keys, an AES-128 key; a salt of another length is
+refused."""
+MOST_BATCHES = 1 << 48
+"""Gate keys that a session may draw, one for each AND gate of the instances garbled together; a further one is refused.
+Far below 2**64, at which keys would repeat and labels could leak."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -277,7 +283,8 @@ def _permute_bit_mask(labels: Words) -> Words:
 
 # The fast engine of gates: the processor's AES instructions, in code compiled by numba.
 _LEAST_COMPILED = 64
-"""Instances of a gate from which the compiled loops are faster than NumPy and OpenSSL."""
+"""Instances garbled together from which compiled loops are used, because they are faster there; NumPy and OpenSSL give
+the same results for fewer."""
 
 
 @dataclass(slots=True, repr=False, eq=False)

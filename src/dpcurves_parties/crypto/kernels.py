@@ -29,11 +29,18 @@ from dpcurves.arrays import compile_loop
 # a round of AES takes several cycles. The remaining blocks are processed one at a time. The words of a key, or of a
 # number, are contiguous in all arrays. numba caches compiled loops until their own file changes: empty `__pycache__`
 # after a change of the emitter.
-GROUPS = 4  # registers whose AES rounds are interleaved, because a round takes several cycles
-ROUNDS = 10  # rounds of AES-128 (FIPS 197, section 5)
-_I64 = ir.IntType(64)  # LLVM's type of a 64-bit word
+GROUPS = 4
+"""Registers whose AES rounds are interleaved, because a round takes several cycles, in which the processor would wait.
+Results do not depend on it."""
+ROUNDS = 10
+"""Rounds of AES-128 (FIPS 197, section 5), each with a round key; another key is added before the first."""
+_I64 = ir.IntType(64)
+"""LLVM's type of a 64-bit integer: calling it with a number gives a constant of the emitted code."""
 _TOOLS: Any = cgutils
-_SUFFIX = {1: "", 2: ".256"}  # of LLVM's AES intrinsics, by blocks per register
+"""numba's module of code generation helpers under the type Any, because it has no type annotations."""
+_INTRINSIC_SUFFIX = {1: "", 2: ".256"}
+"""End of the name of LLVM's AES instruction, by 16-byte blocks per register: none for 128-bit registers, .256 for
+VAES."""
 
 
 def define_intrinsic(*names: str) -> Callable[[Callable[[Any, Any, Any, Any], None]], Any]:
@@ -192,7 +199,7 @@ class AesEmitter:
     def expand_blocks(self, blocks: Sequence[Any], *schedules: Any) -> list[list[Any]]:
         """Return ``AES(blocks) xor blocks`` under each key schedule ``(11, 2 * lanes)``, with interleaved rounds."""
         kind = ir.FunctionType(self.wide, [self.wide, self.wide])
-        name = "llvm.x86.aesni.aesenc{}" + _SUFFIX[self.lanes]
+        name = "llvm.x86.aesni.aesenc{}" + _INTRINSIC_SUFFIX[self.lanes]
         middle, last = (
             _TOOLS.get_or_insert_function(self.builder.module, kind, name.format(suffix)) for suffix in ("", "last")
         )
@@ -739,10 +746,14 @@ def compile_leaf_sums(lanes: int, words: int) -> Callable[..., None]:
 #
 # A message of 48 bytes fills one block with its padding. A register holds four 32-bit words; the registers of `GROUPS`
 # messages are interleaved, because a round takes several cycles.
-HASH_GROUPS = 2  # messages whose SHA-256 rounds are interleaved
-MESSAGE_WORDS = 6  # 64-bit words of a message: prefix (2), level, node number, seed (2)
+HASH_GROUPS = 2
+"""Messages whose SHA-256 rounds are interleaved, because a round takes several cycles. Results do not depend on it."""
+MESSAGE_WORDS = 6
+"""64-bit words of a hashed message: task prefix (2), level, node number, seed (2). With its padding it fits into a
+single block of SHA-256."""
 _I32, _WIDE = ir.IntType(32), ir.IntType(64)  # LLVM's types of a 32-bit word of SHA-256 and of a 64-bit word
-_FOUR = ir.VectorType(_I32, 4)  # LLVM's type of a register of four 32-bit words
+_FOUR_WORDS = ir.VectorType(_I32, 4)
+"""LLVM's type of a 128-bit register of four 32-bit words, on which SHA-256 instructions work."""
 
 
 def _primes(count: int) -> list[int]:
@@ -779,20 +790,20 @@ class _Sha256Emitter:
 
     def call_instruction(self, name: str, *registers: Any) -> Any:
         """Return the result of the SHA-256 instruction `name` (rnds2, msg1 or msg2) on registers of four words."""
-        kind = ir.FunctionType(_FOUR, [_FOUR] * len(registers))
+        kind = ir.FunctionType(_FOUR_WORDS, [_FOUR_WORDS] * len(registers))
         function = _TOOLS.get_or_insert_function(self.builder.module, kind, f"llvm.x86.sha256{name}")
         return self.builder.call(function, registers)
 
     def swap_bytes(self, register: Any) -> Any:
         """Return the register with the bytes of each 32-bit word reversed, because SHA-256 reads big-endian words."""
-        kind = ir.FunctionType(_FOUR, [_FOUR])
+        kind = ir.FunctionType(_FOUR_WORDS, [_FOUR_WORDS])
         return self.builder.call(
             _TOOLS.get_or_insert_function(self.builder.module, kind, "llvm.bswap.v4i32"), [register]
         )
 
     def shuffle_words(self, first: Any, second: Any, *places: int) -> Any:
         """Return the register whose four 32-bit words are picked by `places` from `first`, then `second`."""
-        return self.builder.shuffle_vector(first, second, ir.Constant(_FOUR, places))
+        return self.builder.shuffle_vector(first, second, ir.Constant(_FOUR_WORDS, places))
 
     def register_pointer(self, base: Any, message: Any, words: int, number: int) -> Any:
         """Return the pointer to register `number` of a message, in rows of `words` 64-bit words.
@@ -804,7 +815,7 @@ class _Sha256Emitter:
             number: Index of the register in the row, from 0.
         """
         start = self.builder.add(self.builder.mul(message, _WIDE(words)), _WIDE(2 * number))
-        return self.builder.bitcast(self.builder.gep(base, [start]), _FOUR.as_pointer())
+        return self.builder.bitcast(self.builder.gep(base, [start]), _FOUR_WORDS.as_pointer())
 
     def load_message(self, base: Any, message: Any) -> list[Any]:
         """Return the block of a message of 48 bytes with SHA-256's padding: four registers of four big-endian words.
@@ -818,7 +829,7 @@ class _Sha256Emitter:
             register = self.builder.load(self.register_pointer(base, message, MESSAGE_WORDS, number))
             register.align = 8
             loaded.append(self.swap_bytes(register))
-        return [*loaded, ir.Constant(_FOUR, [1 << 31, 0, 0, 64 * MESSAGE_WORDS])]
+        return [*loaded, ir.Constant(_FOUR_WORDS, [1 << 31, 0, 0, 64 * MESSAGE_WORDS])]
 
     def next_words(self, words: Sequence[Any]) -> Any:
         """Return the next four words of the message schedule, from the last sixteen.
@@ -845,7 +856,7 @@ class _Sha256Emitter:
             number: Number of the group of four rounds, 0 to 15.
         """
         first, second = state
-        keyed = self.builder.add(words, ir.Constant(_FOUR, ROUND_WORDS[4 * number : 4 * number + 4]))
+        keyed = self.builder.add(words, ir.Constant(_FOUR_WORDS, ROUND_WORDS[4 * number : 4 * number + 4]))
         second = self.call_instruction("rnds2", second, first, keyed)
         first = self.call_instruction("rnds2", first, second, self.shuffle_words(keyed, keyed, 2, 3, 0, 0))
         return first, second
@@ -880,7 +891,7 @@ def _digest(context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
     source, target = (data_pointer(context, builder, kinds[n], arguments[n]) for n in (0, 1))
     numbers = [builder.add(arguments[2], _WIDE(group)) for group in range(kinds[3].literal_value)]
     a, b, c, d, e, f, g, h = START_WORDS
-    start = ir.Constant(_FOUR, [f, e, b, a]), ir.Constant(_FOUR, [h, g, d, c])
+    start = ir.Constant(_FOUR_WORDS, [f, e, b, a]), ir.Constant(_FOUR_WORDS, [h, g, d, c])
     words = [code.load_message(source, number) for number in numbers]
     states = [start for _ in numbers]
     for number in range(16):
@@ -924,7 +935,8 @@ def compile_digests() -> Callable[..., None]:
 
 # Evaluation of a node of checked keys: both children, their hashes and weights, and a mark of all these.
 NODE_KEYS_AT_ONCE = 128
-"""Keys per batch, so that all buffers stay in the L1 cache."""
+"""Checked keys (verifiable function secret sharing) that are evaluated in one pass at a tree node, so that all buffers
+stay in the L1 cache. Results do not depend on it."""
 
 
 @define_intrinsic("arrays", "round_keys", "first", "lanes", "groups")

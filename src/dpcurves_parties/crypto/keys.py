@@ -95,7 +95,9 @@ class SeedShare:
         return cls(parts[0].party, np.concatenate([share.words for share in parts]))
 
 
-ARRAYS_WITHOUT_LEVELS = frozenset({"turns", "leaf", "point"})  # arrays without an axis of levels
+ARRAYS_WITHOUT_LEVELS = frozenset({"turns", "leaf", "point"})
+"""Arrays of a key's correction words with one entry per key instead of one per tree level: bits of right children
+(turns), and the corrections of leaf and point."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -391,7 +393,8 @@ class SharedKeys(Generic[Keys]):
         return self.key_type(self.public, self.seeds[party])
 
 
-PROOF_WORDS = 4  # 64-bit words of SHA-256
+PROOF_WORDS = 4
+"""64-bit words of a SHA-256 hash, by which a checked key corrects the hashes of a level's two children."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

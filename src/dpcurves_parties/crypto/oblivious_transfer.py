@@ -25,8 +25,11 @@ from .keys import RandomByteSource
 from .ring import Words
 
 # The group ristretto255 (RFC 9496), by libsodium.
-POINT_SIZE = 32  # bytes of an encoded element of ristretto255 (RFC 9496)
+POINT_SIZE = 32
+"""Bytes of an encoded element of the group ristretto255 (RFC 9496); a message whose length does not fit is refused."""
 IDENTITY = bytes(POINT_SIZE)
+"""Encoding of the group's identity element, 32 zero bytes (RFC 9496). It is refused as a received point, because the
+keys derived from it would be known to everybody."""
 
 
 def load_sodium() -> Any:
@@ -121,6 +124,8 @@ def require_point(point: bytes) -> None:
 # follows the protocol learns only the chosen key, if the Diffie-Hellman problem is hard in ristretto255 and SHA-256 is
 # a random oracle. A receiver who deviates can choose late, and is not covered.
 _PURPOSE = b"dpcurves: base transfer, version 1"
+"""Prefix of hashes that turn shared points into keys of base transfers: no hash made for another purpose equals
+them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -257,8 +262,11 @@ def _as_words(keys: Sequence[bytes]) -> Words:
 
 
 # Trees of seeds and bit transposition, the building blocks of the extension.
-LABEL_BITS = 128  # bits of a wire label, and of the free-XOR offset
-_OF_TREES = b"dpcurves: tree of seeds, version 1"
+LABEL_BITS = 128
+"""Bits of a wire label and of the free-XOR offset, so the number of base transfers: one for each bit of the offset."""
+_TREE_PREFIX = b"dpcurves: tree of seeds, version 1"
+"""Prefix of hashes that expand a seed to its two children in a tree of the transfer extension: no hash made for another
+purpose equals them."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -347,15 +355,16 @@ def _expand_nodes(nodes: Words) -> Words:
     2)`` words.
     """
     octets = nodes.astype("<u8", copy=False).tobytes()
-    hashed = [sha256(_OF_TREES + octets[start : start + 16]).digest() for start in range(0, len(octets), 16)]
+    hashed = [sha256(_TREE_PREFIX + octets[start : start + 16]).digest() for start in range(0, len(octets), 16)]
     return np.frombuffer(b"".join(hashed), dtype="<u8").astype(np.uint64).reshape(*nodes.shape[:2], 2, 2)
 
 
-# Shifts of the swaps of Hacker's Delight, section 7-3, each with the mask of the lower halves that it moves.
-_MASKS = tuple(
+_TRANSPOSE_SWAPS = tuple(
     (np.uint64(shift), np.uint64(sum(((1 << shift) - 1) << start for start in range(0, 64, 2 * shift))))
     for shift in (32, 16, 8, 4, 2, 1)
 )
+"""Swaps by which a 64 x 64 bit matrix is transposed (Hacker's Delight, section 7-3): the distance of the swapped bits,
+and the mask of the lower one of each pair."""
 
 
 def transpose_bits(columns: Words) -> Words:
@@ -379,7 +388,7 @@ def _transpose_squares(columns: Words) -> Words:
     """Return the transposed rows of some words of all columns, ``(64 * words, 2)``, by NumPy."""
     count = columns.shape[1]
     squares = columns.reshape(2, 64, count).copy()
-    for shift, mask in _MASKS:
+    for shift, mask in _TRANSPOSE_SWAPS:
         pairs = squares.reshape(2, -1, 2, int(shift), count)
         low, high = pairs[:, :, 0], pairs[:, :, 1]
         change = ((low >> shift) ^ high) & mask
@@ -422,12 +431,15 @@ def _transpose(columns: Any, rows: Any) -> None:
 # the protocol: consistency of the bits across trees is not checked, so a receiver that sends inconsistent bits could
 # learn bits of the offset, and is not covered.
 IKNP_LEVELS = 1
-"""Levels of a tree of the extension of Ishai, Kilian, Nissim and Petrank (2003): 16 bytes are sent per bit."""
+"""Levels of a seed tree that give the extension of Ishai, Kilian, Nissim and Petrank (2003): the least computation, and
+the most traffic, 16 bytes per transferred bit."""
 SOFTSPOKEN_LEVELS = 4
-"""Levels of a tree of SoftSpoken (Roy 2022): 128 / levels bits, here 4 bytes, are sent for each transferred bit, and
-each level doubles the computation."""
-_WORD_BITS = 64  # bits of a word, to which numbers of transferred bits are padded
-_NO_COUNTER = bytes(16)  # start of the counter: each leaf's key is used for one stream
+"""Default levels of a seed tree (SoftSpoken, Roy 2022): 128 / levels bits, here 4 bytes, are sent for each transferred
+bit, and each level doubles the computation."""
+_WORD_BITS = 64
+"""Bits of a word: numbers of transferred bits are rounded up to its multiples, and the additional bits are not used."""
+_INITIAL_BLOCK = bytes(16)
+"""Initial block of AES in counter mode, zero: each key gives one stream only, so no nonce is needed."""
 
 
 def pad_bit_count(bits: int) -> int:
@@ -477,7 +489,7 @@ class _LeafStreams:
 
 def _create_stream(seed: bytes) -> CipherContext:
     """SECRET: return the AES-128 key stream, in counter mode from 0, of a seed of 16 bytes."""
-    return Cipher(algorithms.AES128(seed), modes.CTR(_NO_COUNTER)).encryptor()
+    return Cipher(algorithms.AES128(seed), modes.CTR(_INITIAL_BLOCK)).encryptor()
 
 
 @dataclass(slots=True, repr=False, eq=False)

@@ -25,7 +25,9 @@ from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
 
-_LOW_HALF = np.uint64(2**32 - 1)  # mask of the lower half of a word
+_LOW_HALF = np.uint64(2**32 - 1)
+"""Mask of the lower 32 bits of a 64-bit word: sums of 128-bit numbers add halves of words, so that carries are not
+lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +152,13 @@ class Ring:
 
 
 Z64 = Ring(1)
-"""The ring of integers modulo 2**64, in one word each."""
+"""The ring of integers modulo 2**64, in one 64-bit word each: values of counts, whose shares and sums wrap around."""
 Z128 = Ring(2)
-"""The ring of integers modulo 2**128, in two words each."""
+"""The ring of integers modulo 2**128, in two 64-bit words each, for sums that 64 bits cannot hold."""
 
 
-MOST_CELL_BITS = 64  # bits of the largest domain: a cell fits into one word
+MOST_CELL_BITS = 64
+"""Binary digits of a cell's number at most, because it must fit into one word; larger domains are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +241,9 @@ class Domain:
 Part = slice | NDArray[np.bool_]
 """Selection of keys."""
 
-_AT_A_TIME = 256  # keys that are transposed at once: their rows fit into the cache
+_KEYS_AT_ONCE = 256
+"""Keys whose arrays are transposed in one pass, so that their rows fit into the processor's cache. Results do not
+depend on it."""
 
 
 def split_levels(records: Words, levels: int, words: int) -> Words:
@@ -253,9 +258,9 @@ def split_levels(records: Words, levels: int, words: int) -> Words:
         A contiguous copy.
     """
     result = np.empty((levels, len(records), words), np.uint64)
-    for keys in range(0, len(records), _AT_A_TIME):
-        chunk = records[keys : keys + _AT_A_TIME]
-        result[:, keys : keys + _AT_A_TIME] = chunk.reshape(len(chunk), levels, words).transpose(1, 0, 2)
+    for keys in range(0, len(records), _KEYS_AT_ONCE):
+        chunk = records[keys : keys + _KEYS_AT_ONCE]
+        result[:, keys : keys + _KEYS_AT_ONCE] = chunk.reshape(len(chunk), levels, words).transpose(1, 0, 2)
     return result
 
 
@@ -270,19 +275,26 @@ def join_levels(*by_level: Words) -> Words:
     """
     ends = np.cumsum([0, *(level_words.shape[0] * level_words.shape[2] for level_words in by_level)])
     rows = np.empty((by_level[0].shape[1], int(ends[-1])), np.uint64)
-    for keys in range(0, len(rows), _AT_A_TIME):
+    for keys in range(0, len(rows), _KEYS_AT_ONCE):
         for start, end, level_words in zip(ends, ends[1:], by_level, strict=False):
-            chunk = level_words[:, keys : keys + _AT_A_TIME].transpose(1, 0, 2)
-            rows[keys : keys + _AT_A_TIME, start:end].reshape(chunk.shape)[...] = chunk
+            chunk = level_words[:, keys : keys + _KEYS_AT_ONCE].transpose(1, 0, 2)
+            rows[keys : keys + _KEYS_AT_ONCE, start:end].reshape(chunk.shape)[...] = chunk
     return rows
 
 
 # Byte frames: a fixed header with a checksum, then records of equal size. Any other form is refused.
-_HEAD = Struct("<4sBBBBI")  # magic, version, kind, bits, words, count: little-endian
-_SUM_SIZE = 4  # bytes of the checksum, the start of SHA-256 over all other bytes: detects accidents, not attacks
+_HEAD = Struct("<4sBBBBI")
+"""Header of a frame, the message that holds a batch of keys: magic bytes, version, kind of content, bits of the domain,
+words of a number, and number of records, little-endian."""
+_CHECKSUM_SIZE = 4
+"""Bytes of the checksum, the first ones of SHA-256 over all other bytes of a frame. It detects accidents, not
+attacks."""
 _MAGIC = b"dpcs"
-_VERSION = 1  # number of the frame format; other versions are refused
-HEAD_SIZE = _HEAD.size + _SUM_SIZE
+"""First bytes of a frame; anything that begins otherwise is refused."""
+_VERSION = 1
+"""Number of the frame format, in the header; frames of other versions are refused."""
+HEAD_SIZE = _HEAD.size + _CHECKSUM_SIZE
+"""Bytes of a frame before its records: header and checksum. A shorter message is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,4 +382,4 @@ def _checksum(head: bytes, body: bytes | memoryview) -> bytes:
     """
     digest = sha256(head)
     digest.update(body)
-    return digest.digest()[:_SUM_SIZE]
+    return digest.digest()[:_CHECKSUM_SIZE]

@@ -95,6 +95,7 @@ def run_both_parties(first: Talk[Result], second: Talk[Other]) -> tuple[Result, 
 
 # Domain separation: a hash of a job equals no hash that is made for another purpose.
 _PURPOSE = b"dpcurves: job of two parties, version 1\n"
+"""Prefix of the hash that names a job: no hash made for another purpose equals it."""
 
 
 class InputOwner(Enum):
@@ -234,7 +235,9 @@ PartyInputs = Sequence[NDArray[np.uint64] | None]
 """For each input of the circuit an array (instances,) of unsigned integers; None for inputs that the other party alone
 supplies, and for joint random bits.
 """
-SEED_SIZE = 16  # bytes of the seed of the garbler's labels, an AES-128 key
+SEED_SIZE = 16
+"""Bytes of the seed, an AES-128 key, of the labels of the garbler's inputs. Both parties derive these labels from it,
+so the garbler sends a seed instead of labels."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -338,7 +341,9 @@ def count_transferred_bits(owners: Sequence[InputOwner], widths: Sequence[int]) 
 
 
 # Authenticated messages of a session, in order: changed, truncated, replayed or foreign messages are refused.
-NONCE_SIZE = 16  # bytes of a party's session nonce; random ones of 128 bits do not repeat
+NONCE_SIZE = 16
+"""Bytes of the random nonce that each party adds to a session; 128 bits do not repeat, so messages of an earlier
+session are refused."""
 GARBLER, EVALUATOR = 0, 1  # numbers of the parties
 
 
@@ -807,7 +812,8 @@ def _evaluate_part(
 # The garbler sends a point; the evaluator answers with a point for each of its bits; the garbler sends the corrections
 # that turn base keys into labels, and the tables. Both sides are deterministic given randomness and received messages,
 # so an interrupted party resumes by replaying the session from the start.
-_SINGLE_INSTANCE = slice(0, 1)  # the instances of a job that has a single one
+_SINGLE_INSTANCE = slice(0, 1)
+"""Slice of the only instance of a job whose circuit is evaluated once."""
 
 
 def garble_one(job: Job, values: PartyInputs, randomness: RandomByteSource) -> Talk[list[Bits]]:

@@ -44,16 +44,25 @@ from .pair_terms import AgreementProtocol, Meeting, coerce_unsigned
 # A message is encrypted by HPKE (RFC 9180: X25519, HKDF-SHA256, AES-128-GCM) and then signed by Ed25519. Both bind it
 # to its address: meeting, step, sender and recipient. A relay server sees the size and the address of a message.
 SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
-KEY_SIZE = 32  # bytes of an X25519 or Ed25519 public key (RFC 7748, RFC 8032)
-SIGNATURE_SIZE = 64  # bytes of an Ed25519 signature (RFC 8032)
+"""HPKE suite (RFC 9180) of messages between people: X25519, HKDF-SHA256 and AES-128-GCM. Both sides must use the
+same."""
+KEY_SIZE = 32
+"""Bytes of an X25519 or Ed25519 public key (RFC 7748, RFC 8032)."""
+SIGNATURE_SIZE = 64
+"""Bytes of an Ed25519 signature (RFC 8032), which follows the ciphertext of a message."""
 BUNDLE_SIZE = 2 * KEY_SIZE + SIGNATURE_SIZE
-"""Bytes of a key bundle: an X25519 key, an Ed25519 key, and the signature of both."""
+"""Bytes of a person's key bundle: an X25519 key, an Ed25519 key, and the signature of both; other lengths are
+refused."""
 OVERHEAD = KEY_SIZE + 16 + SIGNATURE_SIZE
-"""Bytes that encryption and signature add to a message: the encapsulated key, the tag of 16 bytes and the signature."""
-_PRIME = 2**255 - 19  # elements of the field of Curve25519 (RFC 7748, section 4.1)
-_CURVE = -121665 * pow(121666, -1, _PRIME) % _PRIME  # parameter d of edwards25519 (RFC 7748, section 4.1)
+"""Bytes by which an encrypted and signed message is longer than its plaintext: encapsulated key, tag of 16 bytes,
+signature."""
+_PRIME = 2**255 - 19
+"""Modulus of the field of Curve25519 (RFC 7748, section 4.1), in the check that a received signing key is no point of
+low order."""
+_EDWARDS_D = -121665 * pow(121666, -1, _PRIME) % _PRIME
+"""Parameter d of the curve edwards25519 (RFC 7748, section 4.1), by which points of low order are recognised."""
 AGGREGATOR = -1
-"""Number of the aggregator, to whom output shares are addressed."""
+"""Number that stands for the server, instead of a person's, as recipient of shares of noisy answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +236,7 @@ def _require_large_order(bundle: KeyBundle) -> None:
     X25519PrivateKey.from_private_bytes(bytes(KEY_SIZE)).exchange(X25519PublicKey.from_public_bytes(bundle.hpke_key))
     y = int.from_bytes(bundle.signing_key, "little") % 2**255 % _PRIME
     # A point of order 1, 2, 4 or 8 has y = 0, 1 or -1, or x * x = -y * y on the curve.
-    if y in (0, 1, _PRIME - 1) or (_CURVE * y**4 + 2 * y * y - 1) % _PRIME == 0:
+    if y in (0, 1, _PRIME - 1) or (_EDWARDS_D * y**4 + 2 * y * y - 1) % _PRIME == 0:
         raise ValueError
 
 
@@ -245,7 +254,8 @@ def _encode_signing_input(task: bytes, person: int, sealing: bytes, signing: byt
 
 
 # A mailbox sees addresses and sizes of messages, and stores the first message for each address.
-LARGEST_LETTER = 2**20  # bytes of one encrypted message at most
+LARGEST_LETTER = 2**20
+"""Bytes of one encrypted message at most in a folder used as mailbox; a longer one is refused before it is written."""
 
 
 class Mailbox(Protocol):
@@ -326,7 +336,8 @@ class FolderMailbox:
         return self.folder / f"{sha256(address.associated_data).hexdigest()}.letter"
 
 
-_PATIENCE = 30.0  # seconds for which SQLite waits for a lock
+_LOCK_SECONDS = 30.0
+"""Seconds for which SQLite waits for a file that another process has locked; then the transaction is refused."""
 
 
 @contextmanager
@@ -346,7 +357,7 @@ def exclusive_transaction(path: Path, subject: str, tables: Sequence[str]) -> It
         if not path.exists():
             # Create it by renaming: closing a file drops all POSIX locks that this process holds on it.
             publish_file(path, lambda _: None)
-        connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("BEGIN IMMEDIATE")
         for table in tables:
@@ -368,6 +379,8 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS meetings (name BLOB PRIMARY KEY, value BLOB, dropped INTEGER)",
     "CREATE TABLE IF NOT EXISTS heard (name BLOB, step INTEGER, message BLOB, PRIMARY KEY (name, step))",
 )
+"""Tables of a device's file: the task, the device's secret and its number of meetings (one row); value of each meeting;
+received messages, by meeting and step."""
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -636,7 +649,8 @@ def _replay_protocol(protocol: Talk[list[Bits]], received: Sequence[bytes]) -> t
 
 
 SHARE_STEP = 100
-"""Step number of the message with an output share; larger than any step of the protocol."""
+"""Step number in the address of the message with a person's share of a noisy answer; larger than any step of the
+protocol, so that addresses never coincide."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

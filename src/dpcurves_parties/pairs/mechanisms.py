@@ -66,7 +66,8 @@ class Unsigned:
 
 
 FILTER_BIT = "passes_filter"
-"""Name, in a kernel's function, of the bit that says whether a person meets the kernel's condition."""
+"""Name, among the columns that a kernel's function sees, of the bit that says whether a person meets the condition
+(where); a pair counts as 0 unless both do."""
 
 
 class Kernel:
@@ -245,7 +246,7 @@ class Kernel:
 
 # Named kernels. Another kernel takes three lines.
 GINI = Kernel(lambda x, y: abs(x.value - y.value), value=Unsigned(16))
-"""Gini's mean difference: the absolute difference of two people's values."""
+"""Gini's mean difference: the absolute difference of two people's values, of 16 bits unless stated otherwise."""
 
 KENDALL = Kernel(
     lambda x, y: sign(x.first - y.first) * sign(x.second - y.second), first=Unsigned(16), second=Unsigned(16)
@@ -258,10 +259,10 @@ AUC = Kernel(
 """Rank agreement of scores and two classes: Kendall's kernel of score and private label. See `estimate_auc`."""
 
 COLLISION = Kernel(lambda x, y: x.value == y.value, value=Unsigned(16))
-"""Probability that two people have the same value."""
+"""Probability that two people have the same value: 1 for a pair with equal values, else 0."""
 
 KERNELS = {"gini": GINI, "kendall": KENDALL, "auc": AUC, "collision": COLLISION}
-"""Named kernels, by their names on the command line."""
+"""Functions of two people's values that --kernel names on the command line; other names are refused."""
 
 
 @lru_cache(maxsize=16)  # a pure function of public arguments
@@ -327,9 +328,10 @@ def split_random_widths(widths: Sequence[int]) -> list[int]:
     return [min(most_places, total_bits - start) for start in range(0, total_bits, most_places)]
 
 
-# The parties that compute the answers of pairs, in `Plan.made_by`.
 PAIRS_OF_PEOPLE = "pairs of people"
+"""Text in `Plan.made_by`, which privacy statements show: two people at a time computed the noisy answers."""
 PAIRS_BY_SERVERS = "pairs of people, by two servers"
+"""Text in `Plan.made_by`, which privacy statements show: two servers computed the answers from shares of all values."""
 
 
 class NoisePlacement(Enum):

@@ -30,9 +30,12 @@ from dpcurves.data.grid import Grid
 from dpcurves.distributions.output_distribution import OutputDistribution
 from dpcurves.queries.query import Query
 
-MOST_PEOPLE = 2**31  # people at most, so that numbers of two people fit into one 64-bit integer
-MOST_PAIRS_EACH = 2**10  # pairs per person at most
-PAIR_SEED_SIZE = 32  # bytes of a seed
+MOST_PEOPLE = 2**31
+"""People of a task at most, so that the numbers of two people fit into one 64-bit integer; more are refused."""
+MOST_PAIRS_EACH = 2**10
+"""Pairs, at most, in which one person takes part; more are refused."""
+PAIR_SEED_SIZE = 32
+"""Bytes of the seed from which pairs are drawn; another length is refused."""
 
 
 class Overlaps(NamedTuple):
@@ -386,10 +389,8 @@ def _require_seed(seed: bytes) -> None:
 
 
 PEOPLE_PER_KERNEL = 2
-"""People per kernel.
-
-The format allows more (the volume under an ROC surface needs three), but there are no circuits.
-"""
+"""People whose values a kernel (the function whose mean is estimated) takes. The format has a field for more, as the
+volume under an ROC surface needs three, but other numbers are refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,7 +471,8 @@ class PairQuery(Query):
         return self.pairing.pairs_per_person * self.kernel.span
 
 
-MOST_PAIRS = 2**40  # pairs of one release at most
+MOST_PAIRS = 2**40
+"""Pairs of one release at most; a stored answer with more is refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The numbers in use for intervals of means over pairs; `Tuning` says what each changes."""
 
 
 def pair_statistic(release: Release) -> UStatistic:

@@ -61,6 +61,8 @@ def define_seed_table(metadata: MetaData) -> Table:
 
 
 SEEDS = define_seed_table(MetaData())
+"""Table of revealed seeds of pairs, by task, to build statements with: relay and servers have the same one in their own
+schemas."""
 
 
 def load_seed(connection: Connection, task: str) -> bytes | None:
@@ -91,6 +93,7 @@ def store_seed(connection: Connection, task: str, seed: bytes) -> None:
 
 
 METADATA = sql.MetaData()
+"""Schema of the relay's database: revealed seeds, key bundles and messages."""
 define_seed_table(METADATA)
 KEY_BUNDLE_TABLE = Table(
     "dpcurves_pair_key_bundles",
@@ -99,10 +102,13 @@ KEY_BUNDLE_TABLE = Table(
     *integer_key_columns("person"),
     *bytes_columns("bundle"),
 )
+"""One row is the public keys that a person has registered in a task."""
 LETTER_TABLE = Table(
     "dpcurves_pair_letters", METADATA, *text_key_columns("task"), *integer_key_columns("meeting", "writer"),
     Column("step", sql.Integer, primary_key=True, autoincrement=False), *bytes_columns("letter"),
 )  # fmt: skip
+"""One row is an encrypted message between two people, or to the aggregator, by task, meeting, sender (writer) and
+step."""
 Slot = tuple[int, int, int]
 """Address of a message: number of the meeting, number of the sender, and step (the position of the message in the
 protocol; `SHARE_STEP` is the output share for the relay).
@@ -252,10 +258,17 @@ def _select_message(task: str, slot: Slot) -> sql.Select[Any]:
     return select(LETTER_TABLE.c.letter).where(*where)
 
 
-ADDRESS_SIZE = 3 * 8  # bytes of an encoded address: meeting, sender and step
-LARGEST_QUESTION = 2**12  # bytes of an analyst's question at most: an empty JSON object and room for later fields
+ADDRESS_SIZE = 3 * 8
+"""Bytes of a message's address before its body: meeting, sender and step, 8 each, little-endian; other lengths are
+refused."""
+LARGEST_QUESTION = 2**12
+"""Bytes of an analyst's question or of a server's short message at most, a JSON object with room for later fields; a
+longer one is refused with status 413."""
 OPEN_STATE = "open"
+"""Value of the field state of a task's public status before the seed is revealed: people can still register."""
 CLOSED_STATE = "closed"
+"""Value of the field state of a task's public status once the seed is revealed: pairs are drawn, and nobody can
+register."""
 
 
 @dataclass(repr=False, eq=False)
@@ -535,4 +548,5 @@ PERSON_REQUESTS: Mapping[str, tuple[Callable[[Relay, int, bytes], bytes], Callab
     "leave": (Relay.accept_message, lambda relay: ADDRESS_SIZE + OVERHEAD + relay.largest_message),
     "letter": (Relay.deliver_message, lambda relay: ADDRESS_SIZE),
 })  # fmt: skip
-"""Requests that a person may make, by the last part of their path: the handler, and the most bytes of a body."""
+"""Requests that a person may make, by the last part of their path: the handler, and the most bytes of a body; others
+get status 404."""

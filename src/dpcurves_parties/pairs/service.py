@@ -75,12 +75,15 @@ from .task import PairTask
 # SECRET. Storage of one server for a task of pairs: the opened seed, from which anybody can draw the pairs, and the
 # server's share of the confirmed run. A run is one execution of the two-party computation.
 METADATA = sql.MetaData()
+"""Schema of a server's database for tasks of pairs: revealed seeds and runs."""
 define_seed_table(METADATA)
 # SECRET: the server's share of a session's noisy output; see `settle_run`.
 PAIR_RUNS = Table(
     "dpcurves_pair_runs", METADATA, Column("job", sql.LargeBinary, primary_key=True),
     Column("state", sql.Integer, nullable=False), *bytes_columns("run", "share"),
 )  # fmt: skip
+"""One row is the latest run of a job (task and report set): its state, its id, and this server's share of the noisy
+result."""
 
 
 @dataclass(repr=False)
@@ -199,8 +202,11 @@ class PairStore:
             )
 
 
-LEADING_SERVER = 0  # number of the server that opens sessions; server 1 asks it to
-NOISE_SOURCE = "random bits of both servers, in a circuit"  # the ledger's name for this kind of noise
+LEADING_SERVER = 0
+"""Number of the server that opens sessions between both servers; if an analyst asks server 1, it requests server 0
+to."""
+NOISE_SOURCE = "random bits of both servers, in a circuit"
+"""Text under which the ledger records where the noise of an answer comes from."""
 
 
 def count_answer_values(task: PairTask) -> int:
@@ -528,7 +534,7 @@ class PairService(SharedTaskService[PairTask]):
 
 
 PAIR_TASK_TYPE = TaskType(PairTask, PairService)
-"""Task type of pairs, registered as an entry point."""
+"""Type of tasks of pairs, which the package registers as an entry point, so that the servers' program finds it."""
 
 
 def ask_people(task: PairTask, ticket: Ticket, timeout: float = ANSWER_SECONDS) -> UStatistic:

@@ -248,9 +248,13 @@ def run_protocol(talk: Talk[Result], connection: Endpoint) -> Result:
 
 # Agreement of two servers on one run of a job: output shares of a second run are never opened.
 Bits = NDArray[np.bool_]
-RUN_SIZE = 16  # bytes of the id of a run, a truncated SHA-256: enough that no two runs share an id
-ZERO_RUN_ID = bytes(RUN_SIZE)  # id of no run
+RUN_ID_SIZE = 16
+"""Bytes of the id of a run (one execution of the two-party computation), a truncated SHA-256, and of the nonces it is
+computed from: enough that no two runs share an id."""
+ZERO_RUN_ID = bytes(RUN_ID_SIZE)
+"""Id that a server reports if it has stored no run of a job."""
 _TABLE = "CREATE TABLE IF NOT EXISTS runs (job BLOB PRIMARY KEY, state INTEGER, run BLOB, share BLOB)"
+"""One row is the latest run of a job: its state (`RunState`), its id, and this server's share of the result."""
 
 
 class RunState(IntEnum):
@@ -401,7 +405,7 @@ def settle_run(
             confirmed run.
     """
     stored = store.load_run(job)
-    nonce = randomness.random_bytes(RUN_SIZE)
+    nonce = randomness.random_bytes(RUN_ID_SIZE)
     yield bytes([stored.state]) + stored.run + nonce
     reported = _parse_run_state((yield None))
     if RunState.NOTHING in (stored.state, reported.state) or stored.run != reported.run:
@@ -412,7 +416,7 @@ def settle_run(
                 "restore the latest backup of that server's store, and ask again",
                 409,
             )
-        run = sha256(b"run 1\n" + job + min(nonce, reported.share) + max(nonce, reported.share)).digest()[:RUN_SIZE]
+        run = sha256(b"run 1\n" + job + min(nonce, reported.share) + max(nonce, reported.share)).digest()[:RUN_ID_SIZE]
         share = _share_to_bytes((yield from session()))
         store.store_run(job, run, share)
         stored = StoredRun(RunState.STORED, run, share)
@@ -431,11 +435,11 @@ def _parse_run_state(message: bytes) -> StoredRun:
     Raises:
         ProtocolError: the message has another size, or an unknown state.
     """
-    if len(message) != 1 + 2 * RUN_SIZE or message[0] not in set(RunState):
+    if len(message) != 1 + 2 * RUN_ID_SIZE or message[0] not in set(RunState):
         raise ProtocolError(
             "settlement", "must hold a state, a run id and a nonce; use the same version of dpcurves at both servers"
         )
-    return StoredRun(RunState(message[0]), message[1 : 1 + RUN_SIZE], message[1 + RUN_SIZE :])
+    return StoredRun(RunState(message[0]), message[1 : 1 + RUN_ID_SIZE], message[1 + RUN_ID_SIZE :])
 
 
 def _share_to_bytes(share: list[Bits]) -> bytes:

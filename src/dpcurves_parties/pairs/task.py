@@ -148,8 +148,9 @@ class PairEncoding(ShareEncoding):
 PAIRINGS: Mapping[str, type[Pairing]] = {
     "permutations": Permutations, "without-repetition": WithoutRepetition, "own-choice": OwnChoice,
 }  # fmt: skip
-"""Pairing schemes, by their names in documents and on the command line."""
-MOST_OWNERS = 2**20  # people per ticket at most
+"""Schemes by which pairs are drawn, by their names in documents and in --pairing; other names are refused."""
+MOST_PEOPLE_PER_TICKET = 2**20
+"""People whose values one owner's ticket may carry, at most; a task with more is refused."""
 
 
 class Trust(Enum):
@@ -236,10 +237,10 @@ class PairTask(SharedTask):
                 "must be two-servers for noise on the sum or for owners of several people; people who meet need "
                 "noise=each and reports_per_owner=1",
             )
-        if not 1 <= self.reports_per_owner <= MOST_OWNERS:
+        if not 1 <= self.reports_per_owner <= MOST_PEOPLE_PER_TICKET:
             raise InvalidArgument(
                 "reports_per_owner",
-                f"must be from 1 to {MOST_OWNERS} people per ticket, as in 1, got {self.reports_per_owner}",
+                f"must be from 1 to {MOST_PEOPLE_PER_TICKET} people per ticket, as in 1, got {self.reports_per_owner}",
             )
         self.plan(max(self.people, self.pairing.pairs_per_person + 1))  # raises if the question cannot be answered
 
@@ -345,14 +346,17 @@ ASSUMPTIONS = {
         "Not checked: whether values are true",
     ),
 }
+"""Lines of a privacy statement that say what is assumed and what is not checked, by trust model."""
 SERVER_VIEWS = {
     Trust.PEOPLE: "Server: {0} passes on messages that it cannot decrypt, and opens each pair's noisy answer",
     Trust.TWO_SERVERS: "Servers: {0} and {1}, each with a secret share of every value",
 }
+"""Line of a task's description that says what its servers see, by trust model; their URLs are filled in."""
 NOISE_PLACEMENTS = {
     NoisePlacement.EACH: "to each pair's answer",
     NoisePlacement.ON_SUM: "once, to the sum over all pairs",
 }
+"""End of the line Noise: of a task's description, by where noise is added."""
 
 
 def describe_guarantee(task: PairTask) -> tuple[str, ...]:
@@ -403,7 +407,9 @@ def read_values(task: PairTask, table: Any, delimiter: str = ",") -> IntArray:
 
 
 # SECRET until the task is closed: the file with the seed of the pairs, beside the coordinator's ticket.
-COMMITTED_SEED_SIZE = 32  # bytes of a seed
+COMMITTED_SEED_SIZE = 32
+"""Bytes of the seed from which pairs are drawn, and to which the task document commits by a hash; a seed file of
+another size is refused."""
 
 
 def write_seed(ticket: Path, seed: bytes) -> Path:

@@ -21,6 +21,7 @@ from dpcurves.drafts import hold_draft
 from .messages import ProtocolError
 
 MISSING_PACKAGES_MESSAGE = "an object store needs an extra: pip install 'dpcurves[scale]'"
+"""Error message if the location of jobs is a URL of an object store, and the package fsspec is missing."""
 
 
 @dataclass(frozen=True)

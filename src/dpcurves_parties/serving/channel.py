@@ -27,11 +27,12 @@ from dpcurves.arguments import InvalidArgument, ServiceUnavailable
 from .messages import ProtocolError, parse_refusal
 
 ANSWER_SECONDS = 60.0
-"""Default timeout of an answer, in seconds."""
+"""Default seconds for which a client waits for a server's answer; then the request fails, and can be sent again."""
 LARGEST_MESSAGE = 2**30
-"""Size limit of a response, in bytes."""
+"""Bytes of a response at most; a longer one is refused while it is read."""
 OTHER_CERTIFICATE_RULE = "another server answers at"
-"""Beginning of the rule if a server shows another certificate than the expected one: trying again does not help."""
+"""Start of the error message if a server shows another certificate than the expected one. Nothing was sent, and trying
+again does not help."""
 
 
 @dataclass(repr=False)

@@ -24,7 +24,7 @@ from dpcurves.ledger.sqlite import parse_storage_url
 from .messages import ProtocolError, ServerFault
 
 BUSY_MESSAGE = "busy: another process is writing, and nothing was written; try again in a minute"
-"""What clients are told of a database that another process locks for too long."""
+"""What clients are told, with status 503, if another process keeps the database locked for too long."""
 Result = TypeVar("Result")
 Work = Callable[[Connection], Result]  # what runs in a transaction
 Given = ParamSpec("Given")

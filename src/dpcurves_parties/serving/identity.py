@@ -41,7 +41,8 @@ from dpcurves.ledger.chain import publish_file
 from .messages import ProtocolError
 
 CERTIFICATE_DAYS = 825
-"""Days for which a certificate is valid: the most that common TLS clients accept."""
+"""Days for which a generated certificate is valid: the most that common TLS clients accept. Afterwards clients refuse
+the server."""
 
 
 class FileAlreadyExists(ProtocolError):
@@ -171,15 +172,23 @@ def _make_alternative_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-# Names of files in the folder of an identity.
 PUBLIC_FILE = "server.json"
+"""File in an identity's folder with the server's URL, encryption key and certificate: the one that the coordinator
+gets."""
 SEALING_KEY_FILE = "sealing.key"
+"""File in an identity's folder with the private key, in hexadecimal digits, that decrypts reports. SECRET."""
 TLS_KEY_FILE = "tls.key"
+"""File in an identity's folder with the private key of the certificate, in PEM. SECRET."""
 CERTIFICATE_FILE = "tls.pem"
+"""File in an identity's folder with the server's TLS certificate, in PEM."""
 OLD_KEYS_PREFIX = "before-"
-"""Folders of rotated keys, inside the folder of their successors; with a number, from 1."""
-NEXT_KEYS_FOLDER = "next"  # folder of complete new keys, until they are moved to their place
+"""Start of the names of folders with replaced keys, inside the folder of their successors; a number from 1 follows. The
+server loads them all, so earlier tasks continue."""
+NEXT_KEYS_FOLDER = "next"
+"""Folder, inside an identity's, of new keys that are complete; loading the identity moves them to their place, also
+after a crash."""
 IDENTITY_FILES = (SEALING_KEY_FILE, TLS_KEY_FILE, CERTIFICATE_FILE, PUBLIC_FILE)
+"""Files of an identity in the order in which a rotation replaces them; the public one comes last."""
 
 
 def _finish_rotation(folder: Path) -> None:

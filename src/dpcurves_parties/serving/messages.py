@@ -109,8 +109,8 @@ class ServerFault(ProtocolError):
         return cls("store", f"{who}: {cause}" if who else cause, error.rule)
 
 
-# End of the rule of a `ProtocolError` about a message of another form.
 WRONG_FORM_RULE = "does not have the agreed form; use the same version of dpcurves on all machines"
+"""End of the error message about an answer whose fields or sizes are not those of this version."""
 
 
 def disable_core_dumps() -> None:

@@ -32,7 +32,8 @@ from dpcurves.foreign_text import LONGEST_LINE, escape_for_terminal
 from .messages import ProtocolError
 
 LIVENESS_SECONDS = 2.0
-"""Seconds within which the event loop of a healthy server must respond."""
+"""Seconds within which the event loop must respond, or the health check answers with status 503; also the socket
+timeout of the monitoring port."""
 PLAIN, JSON = "plain", "json"  # formats of the log
 
 
@@ -83,7 +84,7 @@ class Log:
 
 
 LOG = Log()
-"""The log of this process, which runs one server."""
+"""The log of this process, which runs one server: lines on standard error."""
 
 
 def log_operator_message(line: str) -> None:
@@ -107,11 +108,12 @@ class Monitoring:
     log_format: str = PLAIN
 
 
-NO_MONITORING = Monitoring()  # no metrics are served, and the log is plain
+NO_MONITORING = Monitoring()
+"""Default settings: health and metrics are not served, and the log is plain text."""
 
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-"""Methods that are counted by name; all others are counted together, so that clients cannot add metrics."""
+COUNTED_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+"""HTTP methods with a metric of their own; all others are counted as one, so that clients cannot add metrics."""
 
 
 class ServerMetrics:
@@ -168,7 +170,7 @@ class ServerMetrics:
             scope: The request (ASGI).
             status: HTTP status of the response.
         """
-        method = scope["method"] if scope["method"] in METHODS else "other"
+        method = scope["method"] if scope["method"] in COUNTED_METHODS else "other"
         route = str(getattr(scope.get("route"), "path", "none"))
         self._requests.labels(method, route, str(status)).inc()
         LOG.log_request(method=method, route=route, status=status)
@@ -220,15 +222,15 @@ class ServerMetrics:
             return [generate_latest(self.registry)]
         checks = {"/health": (self._check_event_loop,), "/ready": (self._check_event_loop, self._ready)}.get(path)
         if checks is None:
-            start("404 Not Found", [TEXT])
+            start("404 Not Found", [TEXT_HEADER])
             return [b"health, ready and metrics are here\n"]
         try:
             for check in checks:
                 check()
         except Exception:  # any error: its line goes to the log
-            start("503 Service Unavailable", [TEXT])
+            start("503 Service Unavailable", [TEXT_HEADER])
             return [b"not now\n"]
-        start("200 OK", [TEXT])
+        start("200 OK", [TEXT_HEADER])
         return [b"yes\n"]
 
     def _check_event_loop(self) -> None:
@@ -251,7 +253,8 @@ def _count_connections(connections: Callable[[], Mapping[str, int]], state: str)
     return connections()[state]
 
 
-TEXT = "Content-Type", "text/plain; charset=utf-8"
+TEXT_HEADER = "Content-Type", "text/plain; charset=utf-8"
+"""HTTP header of plain text responses of the monitoring port."""
 
 
 class _MonitoringServer(ThreadingMixIn, WSGIServer):

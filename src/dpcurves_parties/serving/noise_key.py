@@ -27,7 +27,8 @@ from dpcurves.mechanisms.linear import sample_noise
 from dpcurves.noise.randomness import Randomness
 
 NOISE_FORMAT = 1
-"""Version of the derivation of noise from keys. Any change of a noise, here or in a sampler, needs another number."""
+"""Version of the derivation of noise from keys, part of the derivation's input. Any change of a noise, here or in a
+sampler, needs another number, which changes all noise."""
 
 
 class NoiseKey:

@@ -39,13 +39,16 @@ except ImportError:  # another platform, with a pure Python event loop
     uvloop = None  # type: ignore[assignment]
 
 PROTOCOL = "dpcurves-talk"
-"""ALPN protocol name of a persistent connection between servers."""
+"""ALPN protocol name by which a TLS client asks for a persistent connection between servers; all others speak
+HTTP/1.1."""
 PEER_SECONDS = 60.0
-"""Timeout for a message of the other server, in seconds."""
+"""Default seconds for which a server waits until the other one sends or takes a message; then the session ends with an
+error."""
 LARGEST_MESSAGE = 2**28
-"""Size limit of a message between servers, in bytes."""
+"""Bytes of a message between servers at most; a session that announces a longer one is refused. Also the size of send
+and receive buffers."""
 LENGTH_SIZE = 8
-"""Bytes of a message's length prefix, little-endian."""
+"""Bytes of the length, little-endian, that precedes each message on a persistent connection between servers."""
 Result = TypeVar("Result")
 
 
@@ -173,6 +176,7 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+"""Default limits on clients: 512 connections at a time, and 10 seconds for the head of a request."""
 
 
 class ClientConnection(Protocol):
@@ -316,9 +320,10 @@ def parse_network(address: str) -> str:
 Talks = Callable[[PeerConnection, bytes], object]
 """Handler of a connection that the peer server opened, given its certificate."""
 PEER_SCOPE_KEY = "dpcurves.peer"
-"""Key in a connection's scope: the verified client certificate, if any."""
+"""Key in a connection's ASGI scope: the verified client certificate in DER, by which requests of the peer server are
+authorised; None without one."""
 BUSY_RESPONSE = JSONResponse({"error": "server: busy with as many requests as it can answer; ask again later"}, 503)
-"""Response, with status 503, to a request that admission control has no place for."""
+"""Response, with status 503, to a request that arrives while as many are answered as the limits allow."""
 
 
 class HttpConnection(HttpToolsProtocol):

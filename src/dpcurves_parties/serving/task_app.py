@@ -33,16 +33,19 @@ from .messages import ProtocolError, ServerFault
 from .monitoring import log_operator_message
 from .task_document import Role, TaskDocument, find_bearer
 
-SECONDS_TO_BEGIN = 10
-"""Seconds until a body must have begun; afterwards it must arrive at `LEAST_BYTES_PER_SECOND`."""
+BODY_BASE_SECONDS = 10
+"""Seconds that any request body may take, before the time that its size limit allows (`LEAST_BYTES_PER_SECOND`); a
+slower body is refused with status 408."""
 LEAST_BYTES_PER_SECOND = 2**16
-"""Bytes per second of the size limit, as on a slow line."""
+"""Bytes per second of the slowest connection for which the time limit of a body is enough: a limit of 1 MiB allows 16
+more seconds."""
 DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
-"""Numbers of errors of the operating system if a disk or a quota is full, a file too large, or the disk fails."""
+"""Error numbers of the operating system for a full disk or quota, a file too large, or a failing or read-only disk:
+clients are told to try again later."""
 
 
-MOST_OF_ONE = 16
-"""Largest number of concurrent request bodies of one bearer token."""
+MOST_BODIES_PER_TOKEN = 16
+"""Request bodies that one bearer token may send at the same time; a further one is refused with status 429."""
 _on_their_way: Counter[str] = Counter()  # bodies that are being received, by authorization header
 
 
@@ -333,7 +336,7 @@ def _is_of_disk(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in DISK_ERRORS
 
 
-async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF_ONE) -> bytes:
+async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_BODIES_PER_TOKEN) -> bytes:
     """Read the body of a request, within a time limit that grows with the size limit.
 
     Args:
@@ -345,7 +348,7 @@ async def read_body(request: Request, max_bytes: int, most_of_one: int = MOST_OF
         ProtocolError: the body exceeds `max_bytes` (status 413), or arrives too slowly (408); or the bearer token has
             too many concurrent bodies (429).
     """
-    seconds = SECONDS_TO_BEGIN + max_bytes / LEAST_BYTES_PER_SECOND
+    seconds = BODY_BASE_SECONDS + max_bytes / LEAST_BYTES_PER_SECOND
     bearer = request.headers.get("authorization", "")
     if bearer and _on_their_way[bearer] >= most_of_one:
         raise ProtocolError(

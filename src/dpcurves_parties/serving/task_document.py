@@ -174,10 +174,12 @@ def _hash_pair(first: str, second: str) -> str:
 
 
 LEAST_PACKED = 10_000
-"""Hashes in a list from which they are packed: fewer take little memory as strings."""
+"""Token hashes in a task document from which they are stored as packed bytes instead of strings, which takes less
+memory."""
 _HASH_SIZE = 32
-"""Bytes of a hash."""
+"""Bytes of a packed SHA-256 hash."""
 _HASH = re.compile("[0-9a-f]{64}")
+"""Text of a hash, 64 hexadecimal digits in lower case; lists with any other text are not packed."""
 
 
 class PackedHashes(Sequence[str]):
@@ -487,6 +489,7 @@ def parse_task_type(text: str) -> str:
 
 # Creation of a task with its tickets.
 NO_PROOFS: Mapping[tuple[Role, int], str] = MappingProxyType({})
+"""No additional secrets in tickets: the default for tasks whose answers are not proved."""
 Draft = TypeVar("Draft", bound=TaskDocument)
 
 

@@ -32,12 +32,13 @@ from dpcurves.arguments import MissingPackage
 from .messages import ProtocolError
 
 MISSING_PACKAGES_MESSAGE = "workers of a Dask cluster need an extra: pip install 'dpcurves[scale]'"
-"""Error message without the package of Dask."""
+"""Error message if workers of a Dask cluster are named, and the package of Dask is missing."""
 MOST_RESTARTS = 5
-"""Largest number of consecutive restarts after lost workers without an item that finished in between. Processes
-killed so often probably lack memory, and would be killed again."""
+"""Restarts, at most, after lost workers without an item that finished in between; then the question is refused (503).
+Processes killed so often probably lack memory."""
 START_METHOD = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
-"""Start method of processes: where available, forks of a server process that has imported the needed modules."""
+"""How worker processes start: where available, as forks of a helper process that has imported the modules they need,
+which is faster than a new interpreter for each (spawn)."""
 Item = TypeVar("Item")
 """Type of the items."""
 Result = TypeVar("Result")

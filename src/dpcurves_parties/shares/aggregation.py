@@ -172,6 +172,7 @@ OTHERS_DROPPED = (
     "the other server dropped other reports in the check, and nothing is answered; ask "
     "both operators whether a store was restored"
 )
+"""Error message (status 502) if the servers do not drop the same reports after the check."""
 
 
 def parse_answer_share(
@@ -200,10 +201,13 @@ OTHER_REPORT_SET = (
     "the other server answers from another report set or with other noise, and nothing is "
     "answered; ask its operator whether a store was restored"
 )
+"""Error message (status 502) if the other server's answer names another report set or noise commitment than this
+server's."""
 OTHER_NOISE = (
     "the other server uses other noise than it announced before the first answer, and "
     "nothing is answered; ask its operator whether a store was restored"
 )
+"""Error message (status 502) if the other server's noise hash is missing or differs from the first one."""
 
 
 @dataclass(repr=False)
@@ -412,15 +416,21 @@ class PlainCounting:
 
 
 NOT_COLLECTED = "collection jobs are for tasks that count all cells without proofs of answers; ask with dpcurves ask"
+"""Error message (status 404) if a DAP collection job is sent to a task that cannot answer it."""
 NOT_CHECKED = (
     "must not be about a check, because reports of this task are not checked; use the same "
     "version of dpcurves at both servers"
 )
+"""Error message (status 409) if the other server asks to check reports of a task without checks."""
 UNCHECKED = "reports must be checked before the first answer; ask again"
+"""Error message (status 409) if an answer is requested before reports were checked; the asking server then runs the
+check and asks again."""
 FAILED_CHECK = (
     "some reports fail the check at these edges, and reports cannot be dropped after the "
     "first answer; ask at other edges"
 )
+"""Error message (status 409) if reports that passed the check before turn out malformed at the edges of a later
+question."""
 
 
 @dataclass(repr=False)
@@ -1147,4 +1157,4 @@ def _to_answer(share: AnswerShare, status: TaskStatus) -> Answer:
 
 
 COUNT_TASK_TYPE = TaskType(Task, TaskService)
-"""Task type of counts, registered as an entry point."""
+"""Type of tasks of counts, which the package registers as an entry point, so that the servers' program finds it."""

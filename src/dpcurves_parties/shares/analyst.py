@@ -51,17 +51,24 @@ from .task import Task
 ASSUMPTIONS = (
     "Assumed: the two servers do not collude (they know every record together). Counts are right if both are honest"
 )
+"""Line of a privacy statement whose answer has no proof: both servers must be honest."""
 PROOF_ASSUMPTIONS = "Assumed: the two servers do not collude (they know every record together)"
+"""Line of a privacy statement whose answer has a valid proof, so that honest counting need not be assumed."""
 PROVED_STATEMENT = (
     "Proved: {} these reports, with noise that no server changed once it was asked, except with probability"
     " 2**-60, if no owner helps the server that lies. Not proved: that this noise was drawn at random"
 )
+"""Line of a privacy statement that says what was proved; the proved counts are filled in."""
 PROVED_EDGES_STATEMENT = (
     "Below another edge a count is accepted if it lies between those at the adjacent proved edges, up to noise of"
     " {:.0f} records: a lie can be off by that, plus the records between these edges"
 )
+"""Line of a privacy statement if only counts at some edges are proved; the largest difference that noise explains, in
+records, is filled in."""
 UNCHECKED_OWNERS = "Not checked: owners. One dishonest owner can shift a count arbitrarily"
+"""Line of a privacy statement if servers do not check reports."""
 CHECKED_OWNERS = "Checked: a report counts once, or is dropped. Not checked: whether it is true"
+"""Line of a privacy statement if servers check reports."""
 
 
 def list_assumptions(task: Task, *, proved: bool = True) -> tuple[str, ...]:

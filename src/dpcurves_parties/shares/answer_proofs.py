@@ -81,13 +81,17 @@ from ..serving.two_servers.collection import derive_key
 
 Words = NDArray[np.uint64]
 PRIME = 2**61 - 1
-"""Modulus of the proofs: a Mersenne prime, so that reduction needs only shifts and additions."""
+"""Modulus of the proofs, a Mersenne prime, so that reduction needs only shifts and additions; proof numbers not below
+it are refused."""
 LARGEST_VALUE = 2**59
-"""Bound on the values of an answer: below it, values differ modulo the prime."""
-_LOW = np.uint64(PRIME)  # mask of the low 61 bits, which is the prime
-# bits of the lower half of a residue, and their mask
+"""Bound on the absolute counts of an answer; larger ones are refused as unproved. Below it, different counts differ
+modulo the prime, too."""
+_PRIME_MASK = np.uint64(PRIME)
+"""Mask of the low 61 bits of a word, which is the prime itself: a word is reduced by adding what lies above them."""
 _HALF_BITS = np.uint64(31)
+"""Bits of the lower half of a residue of 61 bits: products are computed from halves, so that none exceeds 64 bits."""
 _HALF_MASK = np.uint64(2**31 - 1)
+"""Mask of the lower half, 31 bits, of a residue of 61 bits, for the same products."""
 
 
 # Arithmetic modulo the prime, on arrays of 64-bit words
@@ -96,13 +100,13 @@ _HALF_MASK = np.uint64(2**31 - 1)
 def expand_key(key: bytes, count: int) -> Words:
     """Expand a key to `count` numbers: the low 61 bits of words of AES-128 in counter mode from 0, little-endian."""
     octets = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor().update(bytes(8 * count))
-    return _reduce(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _LOW)
+    return _reduce(np.frombuffer(octets, "<u8").astype(np.uint64, copy=False) & _PRIME_MASK)
 
 
 def _reduce(words: Words) -> Words:
     """Return 64-bit words modulo the prime ``2**61 - 1``, by one folding at bit 61."""
-    folded = (words & _LOW) + (words >> np.uint64(61))
-    return np.where(folded >= _LOW, folded - _LOW, folded)
+    folded = (words & _PRIME_MASK) + (words >> np.uint64(61))
+    return np.where(folded >= _PRIME_MASK, folded - _PRIME_MASK, folded)
 
 
 def _negate(words: Words) -> Words:
@@ -111,7 +115,7 @@ def _negate(words: Words) -> Words:
     Args:
         words: Residues, each at most the prime.
     """
-    return words ^ _LOW
+    return words ^ _PRIME_MASK
 
 
 def to_residues(numbers: Sequence[int] | NDArray[np.int64]) -> Words:
@@ -190,13 +194,16 @@ class ProvedValues(Protocol):
 
 
 FALSE_BLAME_PROBABILITY = 2.0**-40
-"""Probability that noise alone makes an honest server's value look impossible, for each comparison."""
+"""Probability, for each comparison, that noise alone makes an honest server's counts look impossible, so that the
+answer is discarded. A smaller one lets larger lies pass."""
 
 
 IMPOSSIBLE_COUNTS = (
     "the proved counts are impossible for this number of reports with correctly drawn "
     "noise, so the answer was discarded; tell both operators"
 )
+"""Error message (status 502) if proved counts are below 0, above the number of reports, or fall, by more than noise
+explains."""
 
 
 @dataclass(frozen=True)
@@ -275,6 +282,8 @@ COUNT_OUT_OF_ORDER = (
     "a count is not between the proved counts at the adjacent edges, because an answer share or "
     "unchecked reports are wrong, so the answer was discarded; tell both operators"
 )
+"""Error message (status 502) if a count at an edge without proof does not lie between its proved neighbours, up to
+noise."""
 
 
 @dataclass(frozen=True)
@@ -662,10 +671,12 @@ OTHER_NOISE = (
     "an answer share has other noise than its server announced before the first answer, so the "
     "answer was discarded; ask the operator of that server"
 )
+"""Error message (status 502) if an answer share does not have the noise whose hash its server announced."""
 UNPROVED_ANSWER = (
     "the answer is not proved: an answer share omits or adds reports, or an owner sent a "
     "wrong proof word. It was discarded; tell both operators"
 )
+"""Error message (status 502) if the proof of an answer does not hold."""
 
 
 def require_words(words: Words) -> None:
@@ -674,7 +685,7 @@ def require_words(words: Words) -> None:
     Raises:
         ValueError: a word is not below the prime; the message shows no word.
     """
-    if bool(np.any(words >= _LOW)):
+    if bool(np.any(words >= _PRIME_MASK)):
         raise InvalidArgument(
             "shares", "must hold proof words below 2**61 - 1; contribute again with this task's document"
         )

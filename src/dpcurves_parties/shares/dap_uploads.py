@@ -39,8 +39,10 @@ from .histogram_reports import HistogramEncoding
 from .task import Task
 
 CLOCK_PRECISIONS = 1
-"""Time precisions (days) by which a client's clock may be ahead: 1, because clocks differ around midnight."""
+"""Time precisions (days) by which a client's clock may be ahead: 1, because clocks differ around midnight. A later
+report is rejected as too early."""
 NO_LEADER = "this server is the helper of the task; send reports to the leader, server 0"
+"""Error message (status 404) if an upload or a collection job is sent to server 1."""
 
 
 def derive_contribution_id(task: Task) -> bytes:

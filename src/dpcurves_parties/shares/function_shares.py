@@ -48,16 +48,22 @@ from dpcurves.trust.base import Answer, require_charged
 from ..serving.noise_key import NoiseKey
 
 SERVERS = 2
-"""Servers of a task, each with its own noise."""
+"""Servers of a task, each with its own noise: the variance of a count is this many times that of a single trusted
+server."""
 SHARE_MODULUS = 2**64
-"""Modulus of shares, which are 64-bit words."""
+"""Modulus of shares, which are 64-bit words: sums wrap around, and a result of 2**63 or more stands for a negative
+number."""
 LARGEST_SCALE = 2**40
-"""Noise scale at most, in records: beyond it, a sum of noises could wrap around the ring."""
-MOST_CELLS = 2**53
-"""Slots of a grid at most, so that their numbers are exact in JSON and in doubles."""
-MOST_SLOTS = 2**16 - 1
-"""Slots that are counted one by one at most: about a minute of one core for 10**5 reports, unchecked."""
+"""Noise scale at most, in records; a loss that needs more is refused, because a sum of noises could wrap around modulo
+2**64."""
+MOST_PREFIX_SLOTS = 2**53
+"""Slots (cells, and those for values outside) of a task that counts below edges, at most, so that their numbers are
+exact in JSON and in doubles; a finer grid is refused."""
+MOST_CELL_SLOTS = 2**16 - 1
+"""Slots (cells, and those for values outside) that are counted one by one at most: about a minute of one core for 10**5
+unchecked reports. A finer grid is refused, or counted below edges."""
 TRUST_NAME = "two servers that do not collude"
+"""Start of the text in `Plan.made_by` that names this trust model in privacy statements."""
 
 
 class Owners(Enum):
@@ -69,7 +75,7 @@ class Owners(Enum):
     @property
     def default_max_slots(self) -> int:
         """Slots that are counted one by one at most, unless a task is told otherwise; checks make each slot slower."""
-        return MOST_SLOTS if self is Owners.UNCHECKED else 2**12 - 1
+        return MOST_CELL_SLOTS if self is Owners.UNCHECKED else 2**12 - 1
 
 
 class ShareHolder(Protocol):
@@ -162,7 +168,7 @@ class FunctionShares:
         Raises:
             UnsupportedQuery: two servers cannot answer the query, or not under this adjacency.
         """
-        if type(query) not in _WAYS:
+        if type(query) not in _QUERY_HANDLERS:
             raise UnsupportedQuery(
                 "question",
                 f"counts of two servers cannot answer {type(query).__name__}; ask for a curve that is "
@@ -174,7 +180,7 @@ class FunctionShares:
                 "must be replace-one with one record per report, because the number of reports is public; take "
                 "adjacency=dp.REPLACE_ONE, and one record of each owner",
             )
-        plan = _WAYS[type(query)].plan(query, loss, adjacency, self.owners)
+        plan = _QUERY_HANDLERS[type(query)].plan(query, loss, adjacency, self.owners)
         return replace(plan, made_by=f"{TRUST_NAME}, owners {self.owners.value}: {plan.made_by}, by each server")
 
     def run(self, plan: Plan, holders: Sequence[ShareHolder], allotment: Allotment, randomness: Randomness) -> Release:
@@ -311,13 +317,13 @@ def _find_handler(plan: Plan) -> _QueryHandler:
     Raises:
         UnsupportedQuery: two servers cannot answer such a query.
     """
-    if type(plan.query) not in _WAYS:
+    if type(plan.query) not in _QUERY_HANDLERS:
         raise UnsupportedQuery(
             "question",
             f"counts of two servers cannot answer {type(plan.query).__name__}; ask for a curve that "
             "is computed from counts",
         )
-    return _WAYS[type(plan.query)]
+    return _QUERY_HANDLERS[type(plan.query)]
 
 
 def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, owners: Owners) -> Plan:
@@ -332,8 +338,10 @@ def _plan_prefixes(query: PrefixQuery, loss: PrivacyLoss, adjacency: Adjacency, 
     Raises:
         UnsupportedQuery: there are too many cells (slots), or the noise is too large for 64 bits.
     """
-    if query.slots > MOST_CELLS:
-        raise UnsupportedQuery("grid", f"must have at most {MOST_CELLS} slots, got {query.slots}; take a coarser grid")
+    if query.slots > MOST_PREFIX_SLOTS:
+        raise UnsupportedQuery(
+            "grid", f"must have at most {MOST_PREFIX_SLOTS} slots, got {query.slots}; take a coarser grid"
+        )
     distribution = replace(path_distribution(query, loss, adjacency), missing=None).sum_over_parties(SERVERS)
     _require_room(distribution.noise.parameter, loss)
     return Plan(
@@ -358,9 +366,9 @@ def _plan_cells(query: CountQuery, loss: PrivacyLoss, adjacency: Adjacency, owne
     Raises:
         UnsupportedQuery: there are too many cells (slots), or the noise is too large for 64 bits.
     """
-    if prod(query.shape) > MOST_SLOTS:
+    if prod(query.shape) > MOST_CELL_SLOTS:
         rule = (
-            f"must have at most {MOST_SLOTS} slots to be counted one by one, got "
+            f"must have at most {MOST_CELL_SLOTS} slots to be counted one by one, got "
             f"{prod(query.shape)}; take a coarser grid"
         )
         raise UnsupportedQuery("grid", rule)
@@ -464,7 +472,8 @@ def _read_cell_values(plan: Plan, values: tuple[int, ...]) -> tuple[int, ...]:
     return *sums, missing + (plan.adjacency.public_record_count or 0)
 
 
-_WAYS: Mapping[type[Query], _QueryHandler] = MappingProxyType({
+_QUERY_HANDLERS: Mapping[type[Query], _QueryHandler] = MappingProxyType({
     PrefixQuery: _QueryHandler(_plan_prefixes, _find_prefix_thresholds, _mask_prefixes, lambda plan, values: values),
     CountQuery: _QueryHandler(_plan_cells, _list_cell_thresholds, _mask_cells, _read_cell_values),
 })  # fmt: skip
+"""How each type of query is planned, computed on shares, masked with noise and read; other types are refused."""

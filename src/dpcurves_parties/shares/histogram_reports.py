@@ -38,13 +38,13 @@ from ..serving.two_servers.task_types import ShareEncoding
 from .shared_records import AcceptedSums
 
 SHARE_MODULUS = 2**64
-"""Modulus of answer shares."""
+"""Modulus of answer shares, which are 64-bit words; shares of the field are converted to it."""
 RANDOM_SIZE = 4 * 32
-"""Bytes of randomness that sharing one record takes: two seeds and two blinds."""
+"""Bytes of randomness that sharing one record takes: two seeds and two blinds of 32 each."""
 DAP_VERSION = b"dap-18"
-"""Version of the DAP draft, which begins the context of all streams."""
+"""Version of the DAP draft, which begins the context of all key streams: reports of other versions fail their check."""
 VERIFY_KEY_SIZE = 32
-"""Bytes of the verification key."""
+"""Bytes of the verification key, by which both servers draw the same point at which they check a report."""
 
 
 def derive_verify_key(shared_secret: bytes, task: str) -> bytes:

@@ -36,9 +36,10 @@ DAMAGED_SHARE = (
     "a file of shares for the workers is damaged or missing, so no answer is given; start the "
     "server again, which writes these files anew"
 )
-"""Error message for a missing or damaged blob."""
+"""Error message (status 500) if a file of reports for the workers is missing or does not have its hash."""
 NO_NOISE_KEY = NoiseKey(bytes(32))
-"""Public noise key of 32 zero bytes, for reports at workers, which add no noise: the server adds it to their sums."""
+"""Noise key that is public, 32 zero bytes, for reports at workers, which add no noise: the server adds it to their
+sums."""
 
 
 class EvaluationJob(NamedTuple):

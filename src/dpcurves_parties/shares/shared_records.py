@@ -39,9 +39,9 @@ from .answer_proofs import OwnerProver, require_words
 
 Words = NDArray[np.uint64]
 SEED_BYTES = 16
-"""Bytes of a server's seed in a report, an AES block."""
+"""Bytes of a server's secret seed in a report, an AES block; a share of another size is refused."""
 SHARE_MODULUS = 2**64
-"""Modulus of shares."""
+"""Modulus of shares, which are 64-bit words: sums of shares wrap around."""
 
 
 @dataclass(frozen=True)

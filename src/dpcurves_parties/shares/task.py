@@ -47,33 +47,41 @@ from .shared_records import CheckedTreeEncoding, TreeEncoding
 
 # Error texts that several checks share.
 CELLS_ONLY_RULE = "the task counts all cells at once; ask for whole curves, not for counts at some edges"
+"""Error message for a question about counts at some edges, if the task counts all cells."""
 OUTSIDE_APART_RULE = (
     "needs values outside the grid counted apart, and the task clips them into its end "
     "cells; ask another question, or make a task with --outside apart"
 )
+"""Error message for a question that separates values outside the grid, of a task that clips them."""
 OUTSIDE_CLIPPED_RULE = (
     "needs values outside the grid clipped into its end cells, and the task counts them "
     "apart; ask another question, or make a task without --outside apart"
 )
+"""Error message for a question that clips values outside the grid, of a task that separates them."""
 PREFIXES_ONLY_RULE = (
     "the task counts below edges only, because its grid is too fine; ask for counts at some edges, or for quantiles"
 )
+"""Error message for a question about all cells, if the task counts below edges only."""
 THRESHOLDS_ONLY_RULE = "applies to tasks that count below thresholds and prove their answers; leave it out"
+"""Error message for proved edges named in a task that proves no answers, or counts all cells."""
 CHECKED_ENCODING_RULE = "must be owners, because reports of this encoding are always checked by the servers"
+"""Error message for a task with Prio3 histogram reports that asks for no check of owners."""
 UNPROVED_ENCODING_RULE = (
     "must be owners, because answers from this encoding cannot be proved; or take the encoding tree"
 )
+"""Error message for a task with Prio3 histogram reports that asks for proofs of answers."""
 FINE_GRID_RULE = "must be tree, or the grid coarser, because these reports hold a number for each cell"
+"""Error message for a task with Prio3 histogram reports that counts below edges, or whose reports would exceed the size
+limit of a sealed share."""
 MOST_CHECKED_AT_ONCE = 64
-"""Thresholds in one message about checked reports at most. Each report is evaluated at all of them before it is known
-which reports count, so the number bounds the work that invalid reports cause.
-"""
+"""Thresholds in one question about checked reports at most; more are refused. Each report is evaluated at all of them
+before it is known which reports count, so this bounds the work that invalid ones cause."""
 PROVED_THRESHOLDS = 64
-"""Most thresholds, evenly spaced over the grid, at which answers are proved, unless the task names them. They fit into
-one message about checked reports.
-"""
+"""Most thresholds, evenly spaced over the grid, at which answers are proved unless the task names them: as many as one
+question about checked reports may have."""
 LEAST_PASSED = Fraction(1, 2)
-"""Fraction of the reports that must pass the servers' check, unless the task states another."""
+"""Fraction of the reports that must pass the servers' check, unless the task states another; if fewer pass, the task
+ends without an answer."""
 
 
 class CountKind(Enum):

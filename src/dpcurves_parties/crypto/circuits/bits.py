@@ -603,7 +603,8 @@ def trace_circuit(kernel: Callable[..., object], *shapes: Shape) -> Circuit:
     return builder.build_circuit([width.output for width in results])
 
 
-_WORDS = {GateKind.XOR: "XOR", GateKind.AND: "AND", GateKind.NOT: "INV"}
+_BRISTOL_WORDS = {GateKind.XOR: "XOR", GateKind.AND: "AND", GateKind.NOT: "INV"}
+"""Word by which Bristol Fashion, the file format of circuits that `to_bristol` writes, names a gate of each kind."""
 
 
 def to_bristol(circuit: Circuit) -> str:
@@ -626,7 +627,7 @@ def _format_gate(gate: Gate, wire: int) -> str:
     if gate.kind == GateKind.ZERO:
         return f"1 1 0 {wire} EQ"
     inputs = f"1 1 {gate.left}" if gate.kind == GateKind.NOT else f"2 1 {gate.left} {gate.right}"
-    return f"{inputs} {wire} {_WORDS[gate.kind]}"
+    return f"{inputs} {wire} {_BRISTOL_WORDS[gate.kind]}"
 
 
 def from_bristol(text: str) -> Circuit:
@@ -691,7 +692,7 @@ def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[s
     writes = int(words[1])
     kind = words[-1]
     wire_numbers = tuple(map(int, words[2:-1]))
-    if len(wire_numbers) != reads + writes or (kind != "MAND" and (reads, writes) != (_READS[kind], 1)):
+    if len(wire_numbers) != reads + writes or (kind != "MAND" and (reads, writes) != (_INPUT_COUNTS[kind], 1)):
         raise InvalidArgument(
             "circuit",
             f"a {kind} gate names another number of wires than it reads and writes; correct its first two numbers",
@@ -706,8 +707,9 @@ def _parse_gate(wiring: CircuitBuilder, wires: dict[int, int], words: Sequence[s
         yield outputs[0], _apply_gate(wiring, kind, [wires[wire_number] for wire_number in inputs])
 
 
-# Input wires of a gate of each kind; MAND, which has as many as it wants, is read separately.
-_READS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
+_INPUT_COUNTS = {"XOR": 2, "AND": 2, "INV": 1, "EQ": 1, "EQW": 1}
+"""Number of input wires of a gate, by its word in Bristol Fashion; a gate that lists another number of wires is
+refused. MAND, several AND gates in one, is parsed separately."""
 
 
 def _apply_gate(wiring: CircuitBuilder, kind: str, inputs: Sequence[int]) -> int:

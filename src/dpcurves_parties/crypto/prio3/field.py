@@ -31,18 +31,21 @@ from dpcurves.arguments import InvalidArgument
 
 Words = NDArray[np.uint64]
 ODD_COFACTOR = 4611686018427387897
-"""Odd factor of the order of the multiplicative group (Field128 of the VDAF draft)."""
+"""Odd factor of the order of the multiplicative group (Field128 of the VDAF draft): the modulus minus 1 is this times
+2**66."""
 ROOT_ORDER_BITS = 66
-"""Exponent of 2 in the order of the multiplicative group: roots of unity of order up to 2**66 exist."""
+"""Exponent of 2 in the order of the multiplicative group: roots of unity of order up to 2**66 exist, which bounds the
+size of polynomials that are interpolated at them."""
 MODULUS = (ODD_COFACTOR << ROOT_ORDER_BITS) + 1
-"""2**128 - 28 * 2**64 + 1, a prime."""
+"""Prime modulus of Field128 (VDAF draft), 2**128 - 28 * 2**64 + 1: shares and proofs of Prio3 are integers below it."""
 GENERATOR = pow(7, ODD_COFACTOR, MODULUS)
-"""Generator of the roots of unity of order 2**66."""
+"""Generator of the roots of unity of order 2**66, from which roots of smaller orders are computed."""
 ELEMENT_SIZE = 16
 """Bytes of an encoded element of Field128, little-endian (VDAF draft)."""
 XOF_SEED_SIZE = 32
-"""Bytes of a seed of XofTurboShake128."""
-_UPPER = np.uint64(MODULUS >> 64)  # upper word of the modulus; its lower word is 1
+"""Bytes of a seed of XofTurboShake128, which expands it to shares and randomness (VDAF draft)."""
+_UPPER = np.uint64(MODULUS >> 64)
+"""Upper 64-bit word of the modulus, whose lower word is 1: pairs of words are compared with it and reduced by it."""
 
 
 class DomainSeparationTag(NamedTuple):

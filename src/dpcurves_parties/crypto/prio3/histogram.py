@@ -26,10 +26,12 @@ from dpcurves.arrays import loops_are_compiled
 from . import field, plain
 
 NONCE_SIZE = 16
-"""Bytes of a report's public nonce."""
+"""Bytes of a report's public nonce, its report id in DAP; other lengths are refused."""
 RANDOM_SIZE = 4 * field.XOF_SEED_SIZE
-"""Bytes of randomness in a report: the helper's seed and blind, the leader's blind, and the proof's seed."""
-_ONE_PROOF = bytes([1])  # proofs per report
+"""Bytes of randomness that sharing one record takes: the helper's seed and blind, the leader's blind, and the proof's
+seed."""
+_ONE_PROOF = bytes([1])
+"""Number of proofs in a report, as the byte that the VDAF draft prefixes to the input of the XOF."""
 
 
 class Usage(IntEnum):

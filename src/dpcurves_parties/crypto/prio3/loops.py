@@ -31,13 +31,19 @@ from dpcurves.arrays import compile_with_numba
 
 from .field import MODULUS, QueryInputs, Words, from_integers
 
-_UPPER = np.uint64(MODULUS >> 64)  # upper word of the modulus; its lower word is 1
-_SQUARE = from_integers([2**256])[0]  # the square of Montgomery's radix, by which numbers are converted to this form
-_ONE = from_integers([2**128])[0]  # 1 in Montgomery form
+_UPPER = np.uint64(MODULUS >> 64)
+"""Upper 64-bit word of the field's modulus, whose lower word is 1: pairs of words are compared with it and reduced by
+it."""
+_SQUARE = from_integers([2**256])[0]
+"""2**256 modulo the prime, as two words: Montgomery multiplication by it converts a number to Montgomery form."""
+_ONE = from_integers([2**128])[0]
+"""1 in Montgomery form, 2**128 modulo the prime, as two words: the factor that changes nothing."""
 _SQUARE_0, _SQUARE_1 = _SQUARE  # its words, as numba takes scalars only as constants
 _ONE_0, _ONE_1 = _ONE
-_NO = np.uint64(0)  # word 0: no carry, no borrow
-_YES = np.uint64(1)  # word 1: a carry or a borrow
+_NO = np.uint64(0)
+"""Word 0, of numba's unsigned type: no carry or borrow, or a zero word of a number."""
+_YES = np.uint64(1)
+"""Word 1, of numba's unsigned type: a carry or borrow, or the low word of the modulus."""
 
 
 @compile_with_numba

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from .field import MODULUS, QueryInputs, Words, from_integers, roots_of_unity, to_integers
 
 INVERSE_OF_TWO = pow(2, -1, MODULUS)
-"""The inverse of 2 in the field: each of two servers subtracts half of a public constant."""
+"""Inverse of 2 in the field: each of two servers subtracts this half of a public constant, so that the sum of their
+shares changes by the whole."""
 
 
 def prove_reports(

@@ -331,10 +331,12 @@ class Response(ABC):
         return sum(self._endpoints) // 2
 
 
-FEWEST_RANDOM_BITS = 16  # bits of a random integer at least, so that rounding costs little at a large epsilon
+FEWEST_RANDOM_BITS = 16
+"""Bits, at least, of the random integer that decides whether an answer is flipped, whose probability is rounded to so
+many bits. Fewer cost accuracy, never privacy."""
 EXTRA_RANDOM_BITS = 13
-"""Bits of the random integer that decides whether a bit is flipped, in addition to the bits of 1 / epsilon; rounding
-the probability then adds less than a thousandth to the variance."""
+"""Bits of the random integer that decides whether an answer is flipped, beyond the bits of 1 / epsilon: rounding the
+probability then adds less than a thousandth to the variance."""
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,8 @@ from .response import (
 
 
 FALLBACK_BITS = 64
-"""Bits: noise is replaced by uniform noise with probability 2**-64, where the Laplace noise exceeds a modulus that is
-wider than it usually is."""
+"""Random bits that decide whether uniform noise replaces an answer's noise, with probability 2**-64. It covers values
+that Laplace noise of few digits cannot reach, so no answer reveals a value."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,8 @@ def _find_sampler(rate: Fraction, tolerance: Fraction) -> BernoulliSampler:
     )
 
 
-MOST_STEPS = 2**16  # steps of a value at most
+MOST_STEPS = 2**16
+"""Steps of a value that gets Laplace noise in a circuit, at most; more are refused."""
 
 
 @dataclass(frozen=True)
@@ -569,7 +570,9 @@ def _is_private(parts: _Numerators, denominator: int, decay: Fraction) -> bool:
     return all(min(weights) > 0 and max(weights) * decay <= min(weights) for weights in (ties, orders))
 
 
-MOST_STEP_BITS = 6  # bits of the number of steps at most, that is 64 steps
+MOST_STEP_BITS = 6
+"""Binary digits, at most, of the number of steps to which a value is rounded before noise: 64 steps. More would lose
+less to rounding, in a larger circuit."""
 
 
 class _Scale(NamedTuple):

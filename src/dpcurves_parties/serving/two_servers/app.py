@@ -63,7 +63,8 @@ from .task_types import SharedTask, load_task_type
 # HTTP application of a server: authorised requests and responses. Errors are one line; only faults are logged.
 AnyService = SharedTaskService[Any]
 QUESTIONS_PER_MINUTE = 1200
-"""Default rate limit of questions a minute for each analyst: answers cost time, not privacy."""
+"""Questions that one analyst may ask of a task in a minute; more are refused until then. They cost computing time, not
+privacy."""
 
 
 def create_app(services: Mapping[str, AnyService]) -> Starlette:
@@ -109,6 +110,7 @@ AGGREGATION = DapResource(
     LARGEST_BATCH,
     lambda service, message: service.run_aggregation_job(message),
 )
+"""Requests of the leader to the helper to check a batch of DAP reports and store them."""
 COLLECTION = DapResource(
     "collection_jobs",
     dap.COLLECTION_JOB_REQ_TYPE,
@@ -116,6 +118,7 @@ COLLECTION = DapResource(
     LARGEST_QUESTION,
     lambda service, message: service.run_collection_job(message),
 )
+"""Requests of an analyst to the leader for the counts of a closed task (collection jobs of DAP)."""
 AGGREGATE_SHARE = DapResource(
     "aggregate_shares",
     dap.AGGREGATE_SHARE_REQ_TYPE,
@@ -123,6 +126,7 @@ AGGREGATE_SHARE = DapResource(
     LARGEST_QUESTION,
     lambda service, message: service.make_aggregate_share(message),
 )
+"""Requests of the leader to the helper for its encrypted share of the counts of a closed task."""
 
 
 class AggregatorRouter(TaskRouter[AnyService]):
@@ -360,7 +364,7 @@ def make_problem_response(error: ProtocolError, task: str) -> Response:
         error: Why the request was refused, with its HTTP status.
         task: Identifier of the task.
     """
-    problem_type = next((name for error_type, name in _PROBLEMS.items() if isinstance(error, error_type)), None)
+    problem_type = next((name for error_type, name in _PROBLEM_TYPES.items() if isinstance(error, error_type)), None)
     facts = {
         "type": "about:blank" if problem_type is None else dap.DAP_ERROR_URN + problem_type,
         "status": error.status,
@@ -370,10 +374,12 @@ def make_problem_response(error: ProtocolError, task: str) -> Response:
     return JSONResponse({**facts, "taskid": task}, error.status, media_type=dap.PROBLEM_TYPE)
 
 
-_PROBLEMS = {
+_PROBLEM_TYPES = {
     dap.InvalidMessage: "invalidMessage", dap.UnrecognizedTask: "unrecognizedTask",
     dap.UnsupportedExtension: "unsupportedExtension", dap.BatchMismatch: "batchMismatch",
 }  # fmt: skip
+"""Error types of the DAP draft, by exception: the end of the URN in the field type of problem details. Other errors
+have the type about:blank."""
 
 
 def make_session_handler(services: Mapping[str, AnyService]) -> Callable[[PeerConnection, bytes], None]:

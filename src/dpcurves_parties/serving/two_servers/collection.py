@@ -46,7 +46,9 @@ from .dap import HpkeKeys
 from .store import Decision, Offer, Store, StoredReport, TaskFrozen, TaskState, TaskStatus
 from .task_types import VERSION, Askable, QuestionMessage, SharedTask, ShareEncoding, require_report_set
 
-DIGITS = re.compile("[0-9a-f]{64}")
+HASH_DIGITS = re.compile("[0-9a-f]{64}")
+"""Text of the token hash that an owner sends to enrol, 64 hexadecimal digits in lower case; any other text is
+refused."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -136,12 +138,16 @@ class SetRole(IntEnum):
     """Stores the decision."""
 
 
-NO_COMMITMENTS = None, None  # commitments of both servers before the decision
-CONFLICT = 409  # HTTP status of a conflict: the request is allowed, but not in this state of the task
+NO_COMMITMENTS = None, None
+"""Commitments of servers 0 and 1 to their noise, before the report set is decided: none."""
+CONFLICT_STATUS = 409
+"""HTTP status of a request that is allowed, but not in the present state of the task, as when the servers' stores
+disagree."""
 
 
 PARTS_PER_MESSAGE = 2**12
-"""Parts that are listed in one message at most: with 64 reports of 32 bytes each, about 8 MB."""
+"""Parts of the report set (reports whose ids have the same first bits) listed in one message at most; the rest follow
+in further ones. With 64 reports of 32 bytes each, a message has about 8 MB."""
 
 
 @dataclass(repr=False)
@@ -298,7 +304,7 @@ class Closing:
             if not prefixes:
                 return
             listings = self.store.list_parts(self.task, bits, prefixes)
-        raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
+        raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT_STATUS)
 
     def describe_attempt(self, message: bytes) -> bytes:
         """Return the state of server 0 for an attempt to close the task, as JSON; an attempt that is not running is
@@ -323,7 +329,7 @@ class Closing:
             ProtocolError: another request is closing the task (status 409).
         """
         if not self._leading.acquire(blocking=False):
-            raise ProtocolError("task", "another request is closing it; close it again in a moment", CONFLICT)
+            raise ProtocolError("task", "another request is closing it; close it again in a moment", CONFLICT_STATUS)
         try:
             yield
         finally:
@@ -353,12 +359,12 @@ class Closing:
             raise make_lost_key_error(SetRole.DECIDES)
         agreed = report_set.intersect_reports(self.task, own_reports, stored, peer_message.summary, listed)
         if peer_message.report_set not in (None, agreed.name):
-            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
+            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT_STATUS)
         if not agreed.reports:
             raise ProtocolError(
                 "reports",
                 "no report has reached both servers; let owners contribute, then close the task again",
-                CONFLICT,
+                CONFLICT_STATUS,
             )
         return Decision(agreed, (self.commitment, str(second)))
 
@@ -444,7 +450,7 @@ class Closing:
         """
         agreed = report_set.intersect_reports(self.task, own_reports, stored, closing.summary, closing.listings)
         if agreed.name != closing.report_set:
-            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT)
+            raise ProtocolError("reports", report_set.DIFFERENT_REPORTS, CONFLICT_STATUS)
         return agreed
 
     def reopen(self) -> None:
@@ -472,7 +478,7 @@ class Closing:
                 "peer",
                 f"only server {party} answers this request, and this is server {self.party}; check the "
                 "URLs in the task",
-                CONFLICT,
+                CONFLICT_STATUS,
             )
 
 
@@ -511,13 +517,17 @@ def _parse_parts(message: bytes, bits: int) -> list[int]:
 
 
 LARGEST_QUESTION = 2**18
-"""Bytes of a question at most: enough for as many thresholds as a task allows."""
+"""Bytes of a question, or of a short message between servers, at most: enough for as many thresholds as a task allows.
+A longer one is refused with status 413."""
 LARGEST_LISTING = 2**30
-"""Size limit of the listings of parts, in bytes."""
+"""Bytes of the other server's longer messages, such as listings of reports or digests, at most; a longer one is refused
+with status 413."""
 SHARES_PER_PAGE = 4096
-"""Reports whose shares are read from the database in one page, so that memory stays small."""
+"""Reports whose shares are read from the database in one query, so that memory stays small. Marks of reports are hashed
+in blocks of as many, so both servers must use the same number."""
 SHORT_BATCH = 2**13
-"""Bytes of a batch up to which it is opened on the event loop, because a thread would take longer."""
+"""Bytes of a batch of reports up to which it is decrypted on the event loop, because handing it to a thread would take
+longer; larger ones go to a thread."""
 Of = TypeVar("Of", bound=SharedTask)
 OfPeer = Mapping[str, tuple[Callable[[Any, bytes], bytes], int]]
 CLOSING_REQUESTS: OfPeer = MappingProxyType({
@@ -528,7 +538,8 @@ CLOSING_REQUESTS: OfPeer = MappingProxyType({
     "commit": (lambda service, message: service.closing.commit(message), LARGEST_LISTING),
     "agree": (lambda service, message: service.confirm_report_set(message), LARGEST_QUESTION),
 })  # fmt: skip
-"""Requests of the peer server about any task, with the size limit of each body in bytes."""
+"""Requests of the peer server about any task, by the last part of their path: the handler, and the most bytes of a
+body."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -580,6 +591,7 @@ class Resources:
 
 
 NO_DAP = "accepts no reports of the DAP draft; send them with dpcurves contribute"
+"""Error message if a report or job of the DAP draft is sent to a task whose type does not take them."""
 
 
 def allow_all_questions(analyst: int) -> None:
@@ -702,7 +714,7 @@ class SharedTaskService(ABC, Generic[Of]):
                 409,
             )
         token = str(parse_fields(message, "owner", token=str)["token"])
-        if DIGITS.fullmatch(token) is None:
+        if HASH_DIGITS.fullmatch(token) is None:
             raise ProtocolError(
                 "token", "must be sent as a hash of 64 hexadecimal digits; enrol with dpcurves contribute"
             )

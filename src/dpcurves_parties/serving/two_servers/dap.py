@@ -22,27 +22,43 @@ from ..messages import ProtocolError
 from . import report_set
 
 VERSION = b"dap-18"
-"""Version prefix of all labels."""
+"""Version of the DAP draft, which begins the HPKE info of sealed shares: shares of other versions cannot be opened."""
 DAP_MEDIA_TYPE = "application/ppm-dap;message="
+"""Start of the media types of the draft's messages; the name of the message follows. A request of another type is
+refused with status 415."""
 HPKE_CONFIG_LIST_TYPE = f"{DAP_MEDIA_TYPE}hpke-config-list"
+"""Media type of `HpkeConfigList`: the keys to which clients encrypt."""
 UPLOAD_REQ_TYPE = f"{DAP_MEDIA_TYPE}upload-req"
+"""Media type of `UploadReq`: a client's reports, sent to the leader."""
 UPLOAD_ERRORS_TYPE = f"{DAP_MEDIA_TYPE}upload-errors"
+"""Media type of `UploadErrors`: the reports of an upload that were rejected, each with its error."""
 COLLECTION_JOB_REQ_TYPE = f"{DAP_MEDIA_TYPE}collection-job-req"
+"""Media type of `CollectionJobReq`: an analyst's request to the leader."""
 COLLECTION_JOB_RESP_TYPE = f"{DAP_MEDIA_TYPE}collection-job-resp"
+"""Media type of `CollectionJobResp`: the encrypted aggregate shares of both servers."""
 AGGREGATE_SHARE_REQ_TYPE = f"{DAP_MEDIA_TYPE}aggregate-share-req"
+"""Media type of `AggregateShareReq`: the leader's request to the helper."""
 AGGREGATE_SHARE_TYPE = f"{DAP_MEDIA_TYPE}aggregate-share"
+"""Media type of `AggregateShare`: the helper's encrypted share."""
 AGGREGATION_JOB_INIT_REQ_TYPE = f"{DAP_MEDIA_TYPE}aggregation-job-init-req"
+"""Media type of `AggregationJobInitReq`: reports that the leader passes to the helper."""
 AGGREGATION_JOB_RESP_TYPE = f"{DAP_MEDIA_TYPE}aggregation-job-resp"
+"""Media type of `AggregationJobResp`: the helper's answer about each of these reports."""
 PROBLEM_TYPE = "application/problem+json"
+"""Media type of the description of an error (problem details, RFC 9457)."""
 DAP_ERROR_URN = "urn:ietf:params:ppm:dap:error:"
+"""Start of an error type's URN in problem details; the draft's name of the error follows."""
 _KEM, _KDF, _AEAD = KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM  # HPKE suite
 _SUITE = CipherSuite.new(_KEM, _KDF, _AEAD)
+"""HPKE suite (RFC 9180) of all sealed messages; clients learn it from the servers' HPKE configurations."""
 TICKET_EXTENSION = 0xFF10
-"""Type of the DAP report extension that holds an owner's ticket for a server."""
+"""Type number of the private report extension that holds an owner's ticket (bearer token) for the helper; a helper's
+share without it is rejected."""
 
 
 ANALYST_EXTENSION = 0xFF11
-"""Type of the extension of a collection job with the analyst's key and the ticket for the helper."""
+"""Type number of the extension of a collection job that holds the analyst's key and the encrypted ticket for the
+helper; a job without it is refused."""
 
 
 class Role(IntEnum):
@@ -55,7 +71,7 @@ class Role(IntEnum):
 
 
 AGGREGATORS = Role.LEADER, Role.HELPER
-"""Roles of servers 0 and 1."""
+"""Roles in the draft of servers 0 and 1."""
 
 
 class InvalidMessage(ProtocolError):
@@ -599,7 +615,8 @@ def parse_aggregation_job_response(message: bytes, report_ids: Sequence[bytes]) 
 
 
 LEADER_SELECTED = 2
-"""Batch mode of the draft: the leader selects the reports of a batch."""
+"""Number of the draft's batch mode in which the leader selects the reports of a batch; jobs in other modes are
+refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -774,8 +791,9 @@ class Vdaf(Enum):
 
 
 TIME_PRECISION = 86_400
-"""Time precision, in seconds: a day."""
-INFO = b"dpcurves"
+"""Seconds to which times are rounded, a day: a report reveals the day it was made, and no more."""
+TASK_INFO = b"dpcurves"
+"""Field task_info of the draft's `TaskConfiguration`, which is bound to all sealed messages."""
 
 
 @dataclass(frozen=True)
@@ -809,7 +827,7 @@ class TaskConfiguration:
             + encode_vector(b"", 2)
         )
         scheme = encode_integer(self.vdaf.value, 4) + encode_vector(self.parameters, 2)
-        return encode_vector(INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
+        return encode_vector(TASK_INFO, 1) + urls + mode + scheme + encode_vector(b"", 2)
 
     def encode_input_share_aad(self, metadata: ReportMetadata, public: bytes) -> bytes:
         """Encode the associated data that binds an encrypted input share to its task and report (the draft's
@@ -848,7 +866,8 @@ class TaskConfiguration:
 
 
 LETTER_INFO = b"dpcurves collection 1" + bytes([Role.COLLECTOR, Role.HELPER])
-"""HPKE info of the letter of a collection job."""
+"""HPKE info under which an analyst seals the ticket for the helper in a collection job; sealed under another, it cannot
+be opened."""
 
 
 def encode_input_share_info(party: int) -> bytes:

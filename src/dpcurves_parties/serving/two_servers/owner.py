@@ -299,6 +299,7 @@ def require_ticket_for(ticket: Ticket, task: SharedTask) -> None:
 
 
 CLOSED_TASK = "closed task"
+"""Value of the field dpcurves in the file that records a closed task's report set and noise commitments."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ from ..messages import ProtocolError
 
 # Shares sealed to one server by HPKE (RFC 9180): X25519, HKDF-SHA256, AES-128-GCM, one message each.
 SEALING_OVERHEAD = 32 + 16
-"""Bytes that sealing adds: an encapsulated key and a tag."""
+"""Bytes by which encryption to a server makes a share longer: an encapsulated key of 32 and a tag of 16."""
 _SUITE = hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
+"""HPKE suite (RFC 9180) of shares sealed to a server; owners and servers must use the same."""
 
 
 def load_public_key(digits: str) -> X25519PublicKey:
@@ -81,19 +82,24 @@ def encode_share_info(task: str, party: int, contribution: bytes, report: bytes)
 
 # A batch of sealed reports for one server: a header, then records of one size. Nothing may follow.
 MAGIC = b"DPCF"
+"""First bytes of a batch of reports, by which other messages are recognised and refused."""
 BATCH_FORMAT = 2
 """Version of the format of batches; other versions are refused."""
 ID_SIZE = 16
 """Bytes of a report id."""
 HASH_SIZE = 32
-"""Bytes of a hash or contribution id."""
+"""Bytes of a SHA-256 hash, and of the id of an owner's contribution."""
 MOST_REPORTS = 4096
-"""Reports of a batch at most."""
+"""Reports of a batch at most; a larger batch is refused. Also the most that several batches stored in one transaction
+have together."""
 LARGEST_BATCH = 2**23
-"""Bytes of a batch of reports, of a DAP upload request and of a DAP aggregation job at most."""
+"""Bytes of a batch of reports, of a DAP upload request and of a DAP aggregation job at most; a longer one is refused
+with status 413."""
 LARGEST_SEALED = 2**16 - 1
-"""Bytes of a sealed share at most: its length field has two bytes."""
+"""Bytes of a sealed share at most, because its length field has two bytes; a task whose grid needs more is refused."""
 _HEADER = struct.Struct(f"<4sBBBHI{HASH_SIZE}s{HASH_SIZE}s")
+"""Header of a batch: magic bytes, format, server, policy for earlier records, bytes of a share, number of reports, task
+hash and contribution id, little-endian."""
 
 
 class ReportShare(NamedTuple):
@@ -183,14 +189,17 @@ def parse_batch(message: bytes, task: str, party: int, size: int) -> Batch:
 
 
 DIGEST_SIZE = 16
-"""Bytes of the digest of a report's public part."""
-RECORD = ID_SIZE + DIGEST_SIZE
-"""Bytes of a report in a listing."""
-NO_HASH = "00" * HASH_SIZE  # hexadecimal digits of no hash, in a message between servers
+"""Bytes of the digest of a report's public part, by which servers compare whether both received the same report; 16, so
+that different parts agree with negligible probability."""
+RECORD_SIZE = ID_SIZE + DIGEST_SIZE
+"""Bytes of one report in a listing: its id and its digest."""
+NO_HASH = "00" * HASH_SIZE
+"""Hexadecimal digits that stand for an unknown hash in a message between servers."""
 DIFFERENT_REPORTS = (
     "the servers agreed on other reports or other noise before, so a store was restored, "
     "and nothing is answered; restore the latest copies of both stores"
 )
+"""Error message (status 409) if a server's reports are not the set that both accepted."""
 
 Listing = Mapping[bytes, bytes]
 """Digest of the public part of each report, by the report's id."""
@@ -271,11 +280,11 @@ def hash_report_set(task: str, reports: int, sorted_reports: Iterable[tuple[byte
 # 34 MB for 2**25; a Merkle tree would save most of that, but take four to 22 messages if a report differs
 # (`python benchmarks/two_servers.py --agreement`).
 PART_REPORTS = 64
-"""Target number of reports of a part: its hash takes a hundredth of its listing, and one differing report lists few
-others.
-"""
+"""Target number of reports of a part (reports whose ids have the same first bits), compared by one hash. More make a
+difference dearer, since whole parts are listed; fewer need more hashes, a hundredth of a listing here."""
 MOST_PREFIX_BITS = 24
-"""Prefix bits at most: 2**24 parts, whose hashes take half a gigabyte."""
+"""First bits of report ids, at most, that select a part: 2**24 parts, whose hashes take half a gigabyte. With more
+reports parts grow; a message with more bits is refused."""
 
 
 def choose_prefix_bits(reports: int) -> int:
@@ -413,7 +422,9 @@ def encode_listings(listed: Mapping[int, bytes]) -> bytes:
         Parts in rising order of their numbers.
     """
     head = struct.Struct(">II")
-    return b"".join(head.pack(number, len(listing) // RECORD) + listing for number, listing in sorted(listed.items()))
+    return b"".join(
+        head.pack(number, len(listing) // RECORD_SIZE) + listing for number, listing in sorted(listed.items())
+    )
 
 
 def parse_listings(message: bytes) -> dict[int, bytes]:
@@ -433,9 +444,9 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
             raise ProtocolError("peer", TRUNCATED_LISTING)
         number, reports = head.unpack_from(message, position)
         position += head.size
-        content = message[position : position + reports * RECORD]
+        content = message[position : position + reports * RECORD_SIZE]
         position += len(content)
-        if len(content) != reports * RECORD:
+        if len(content) != reports * RECORD_SIZE:
             raise ProtocolError("peer", TRUNCATED_LISTING)
         if number in listings or len(_parse_listing(content)) != reports:
             raise ProtocolError(
@@ -448,6 +459,7 @@ def parse_listings(message: bytes) -> dict[int, bytes]:
 TRUNCATED_LISTING = (
     "the listing of reports is cut off, or bytes follow it; use the same version of dpcurves at both servers"
 )
+"""Error message if another server's listing of reports does not have the announced length."""
 
 
 def _parse_listing(listing: bytes) -> Listing:
@@ -456,8 +468,8 @@ def _parse_listing(listing: bytes) -> Listing:
     Args:
         listing: Ids and digests, concatenated.
     """
-    starts = range(0, len(listing), RECORD)
-    return {listing[start : start + ID_SIZE]: listing[start + ID_SIZE : start + RECORD] for start in starts}
+    starts = range(0, len(listing), RECORD_SIZE)
+    return {listing[start : start + ID_SIZE]: listing[start + ID_SIZE : start + RECORD_SIZE] for start in starts}
 
 
 def group_consecutive(parts: Iterable[int]) -> Iterator[tuple[int, int]]:

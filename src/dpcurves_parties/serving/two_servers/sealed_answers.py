@@ -43,9 +43,10 @@ from .report_set import load_public_key
 from .task_types import Answer, QuestionMessage
 
 NONCE_SIZE = 16
-"""Bytes of a nonce."""
+"""Bytes of the random nonce that an analyst sends to a server, to which the server's answer share is bound; a share for
+another nonce cannot be opened."""
 ANSWER_SHARES = 2
-"""Answer shares of one answer: one of each server."""
+"""Answer shares of one answer, one of each server; an answer with another number is refused."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,10 +143,12 @@ class AnswerKey:
 
 # Rules of errors.
 MISSING_ANSWER_SHARE = "the encrypted answer share is missing or was changed; ask again"
+"""Error message if a server's answer share cannot be decrypted or has the wrong length."""
 DIFFERENT_REPORT_SETS = (
     "the answer shares are of different report sets or noise, so the answer was discarded; ask "
     "both operators whether a store was restored"
 )
+"""Error message if the servers' answer shares name different report sets, noise, or numbers of dropped reports."""
 
 
 def _parse_answer_share(party: int, message: bytes, numbers: Sequence[int]) -> Answer:

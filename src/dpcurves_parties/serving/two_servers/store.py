@@ -49,6 +49,7 @@ from .report_set import (
 )
 
 METADATA = sql.MetaData()
+"""Schema of a server's database: tasks, reports, contributions, noise hashes and enrolled owners."""
 TASKS = Table(
     "dpcurves_shared_tasks",
     METADATA,
@@ -60,6 +61,8 @@ TASKS = Table(
     Column("commitments", sql.Text),  # of both servers, separated by a space
     Column("dropped", sql.LargeBinary),  # after the check: a bit for each report, in the order of ids; then their hash
 )
+"""One row is a task at this server: its state (open, frozen or closed), report set, noise commitments, and the reports
+that the check dropped."""
 # SECRET: one share of every report. With the other server's share, every record is known.
 REPORTS = Table(
     "dpcurves_reports", METADATA, Column("number", sql.Integer, primary_key=True, autoincrement=True),
@@ -67,7 +70,8 @@ REPORTS = Table(
     sql.Index("dpcurves_one_report_of_an_id", "task", "id", unique=True),
     sql.Index("dpcurves_reports_of_an_owner", "task", "owner"),
 )  # fmt: skip
-# Use of a ticket: one contribution, and the number of its stored reports.
+"""One row is a report: its id, its owner, the digest of its public part, the hash of the whole share, and this server's
+share."""
 CONTRIBUTIONS = Table(
     "dpcurves_contributions",
     METADATA,
@@ -76,13 +80,17 @@ CONTRIBUTIONS = Table(
     *bytes_columns("contribution"),
     integer_column("reports"),
 )
-# The noise hash to which the peer server is bound, after it sent it: for tasks whose answers are proved.
+"""One row is the use of an owner's ticket: the id of the contribution that it is bound to, and the number of its stored
+reports."""
 BOUND_NOISES = Table("dpcurves_bound_noises", METADATA, *text_key_columns("task"), *text_columns("bound"))
-# Enrolled tokens of owners: hashes, one for each used invitation.
+"""One row is the noise hash that the peer server sent at the first answer of a task whose answers are proved; answers
+with another hash are refused."""
 ENROLLED = Table(
     "dpcurves_enrolled", METADATA, *text_key_columns("task"), *integer_key_columns("owner"), *text_columns("token"),
     sql.Index("dpcurves_one_owner_of_a_token", "task", "token", unique=True),
 )  # fmt: skip
+"""One row is a used invitation, with which an owner's program registered a token of its own: the hash of this token. A
+second token for it is refused."""
 
 
 class TaskState(Enum):
@@ -171,11 +179,14 @@ OTHER_CONTRIBUTION = (
     "other records were sent with this ticket before, and one ticket is good for one file; to put these in their place,"
     " contribute with --on-conflict replace"
 )
+"""Error message (status 409) if a ticket is used for other records than before, and these are not to be replaced."""
 
 
 USED_INVITATION = (
     "this invitation was used before, by another program or person; if that was not you, tell the author of the task"
 )
+"""Error message (status 409) if an invitation was used for another token before, or the token for another
+invitation."""
 
 
 class StoredReport(NamedTuple):
@@ -247,25 +258,31 @@ class NoMoreReports(ProtocolError):
 
 
 DIGESTS_PER_PAGE = 4096
-"""Reports whose ids and digests are read from the database in one page."""
+"""Reports whose ids and digests are read from the database in one query, so that memory stays small."""
 
 
 # Statements for uploads, compiled once, because compilation takes longer than execution.
 _TASK_PARAMETER: sql.BindParameter[str] = sql.bindparam("of")
-_SELECT_STATE = (
-    select(TASKS.c.state).where(TASKS.c.task == _TASK_PARAMETER).with_for_update()
-)  # the row is locked, as by `lock_task`
+"""Placeholder for the hash of the task in the statements below; its name is `of`."""
+_SELECT_STATE = select(TASKS.c.state).where(TASKS.c.task == _TASK_PARAMETER).with_for_update()
+"""State of a task; its row is locked until the transaction ends, as by `lock_task`, so that the task is not closed
+meanwhile."""
 _SELECT_CONTRIBUTIONS = select(CONTRIBUTIONS.c.owner, CONTRIBUTIONS.c.contribution, CONTRIBUTIONS.c.reports).where(
     CONTRIBUTIONS.c.task == _TASK_PARAMETER, CONTRIBUTIONS.c.owner.in_(sql.bindparam("owners", expanding=True))
 )
+"""Earlier uses of the tickets of some owners, by which a second contribution is recognised."""
 _SELECT_KNOWN_REPORTS = select(REPORTS.c.id, REPORTS.c.owner).where(
     REPORTS.c.task == _TASK_PARAMETER, REPORTS.c.id.in_(sql.bindparam("ids", expanding=True))
 )
+"""Those of some report ids that are stored already: they are not stored twice."""
 _INSERT_REPORTS = insert(REPORTS)
+"""Stores the new reports of an upload."""
 _INSERT_CONTRIBUTIONS = insert(CONTRIBUTIONS)
+"""Stores the first use of tickets."""
 _ADD_TO_COUNT = (
     update(TASKS).where(TASKS.c.task == _TASK_PARAMETER).values(reports=TASKS.c.reports + sql.bindparam("more"))
 )
+"""Adds the new reports to a task's number of stored reports."""
 
 
 class Store:

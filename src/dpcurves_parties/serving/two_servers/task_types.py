@@ -37,7 +37,7 @@ from ..task_document import TaskDocument, parse_task_type, read_document_text
 from .report_set import ID_SIZE
 
 VERSION = 6
-"""Version of the protocol of two servers."""
+"""Version of the protocol of two servers; questions and answers of other versions are refused."""
 
 
 class Askable(Protocol):
@@ -280,6 +280,8 @@ class Answer:
 # A task type is registered as an entry point of the group `TASK_TYPE_ENTRY_POINTS`, under the name in the first field
 # of its documents, with ``-`` for spaces: a `TaskType`. So the servers' program imports none of them directly.
 TASK_TYPE_ENTRY_POINTS = "dpcurves.shared_tasks"
+"""Group of entry points under which installed packages register their task types; a document of a type that none
+registers is refused."""
 
 
 class ShareEncoding(Protocol):
