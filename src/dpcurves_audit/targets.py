@@ -887,6 +887,10 @@ def _make_count_sampler() -> Sampler:
     return PublicFunctionSampler("public call of a count", dp.CountQuestion(COLUMN), EPSILON_ONE, ADD_REMOVE)
 
 
+FRESH_NOISE_TARGETS = "followed stream of totals", "report with public coins, handed in: epsilon 1"
+"""Names of targets outside of the core that are checked for fresh noise at each call."""
+
+
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:
     """Run the checks that compare no probabilities: whether noise repeats in forked or new processes, whether values
     lie on a lattice, and whether the time of a call depends on the data.
@@ -967,7 +971,3 @@ def check_reopened_ledger(pair: NeighbourPair, calls: int = 12) -> list[Finding]
     if has_repeated_noise(*(reader.parse_outcomes(row) for row in rows)):
         return [Finding("reopened ledger", "two requests have the same noise, before and after it.", is_flagged=True)]
     return []
-
-
-FRESH_NOISE_TARGETS = "followed stream of totals", "report with public coins, handed in: epsilon 1"
-"""Names of targets outside of the core that are checked for fresh noise at each call."""

@@ -480,6 +480,6 @@ def _subtract_areas(
     Args:
         tables: Counts of all tables, with leading axes such as draws.
         first: Function of the tables that returns the area of the first model, (...).
-        second: The same for the second model, whose area is subtracted.
+        second: Function of the tables that returns the area of the second model, which is subtracted, (...).
     """
     return np.asarray(first(tables) - second(tables))

@@ -690,7 +690,7 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
 def rescale_pair_counts(counts: FloatArray) -> FloatArray:
     """Return the counts with negative ones set to 0, and all scaled by one factor so that their sum is unchanged.
 
-    As a guess of the true counts of pairs of cells it spreads few records over many pairs; `project_pair_counts` errs
+    It is a guess of the true counts of pairs of cells that spreads few records over many pairs; `project_pair_counts` errs
     in the opposite direction, with fewer records in rare pairs.
 
     Args:

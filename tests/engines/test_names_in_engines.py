@@ -61,13 +61,13 @@ def test_columns_of_every_name_keep_their_records_in_all_outputs(
 
 
 def test_labels_of_parquet_files_keep_their_records(tmp_path: Path) -> None:
-    pq.write_table(pa.table(table_of(*NAMES)), tmp_path / "t.parquet")
+    pq.write_table(pa.table(table_of(*NAMES)), tmp_path / "source.parquet")
     for column in NAMES[::6]:
-        require_tables(count_by(str(tmp_path / "t.parquet"), column), column, tmp_path)
+        require_tables(count_by(str(tmp_path / "source.parquet"), column), column, tmp_path)
 
 
 @pytest.mark.reproduction
 def test_all_columns_of_a_parquet_file_are_told_apart(tmp_path: Path) -> None:
-    pq.write_table(pa.table(table_of(*NAMES)), tmp_path / "t.parquet")
+    pq.write_table(pa.table(table_of(*NAMES)), tmp_path / "source.parquet")
     for column in NAMES:
-        require_tables(count_by(str(tmp_path / "t.parquet"), column), column, tmp_path)
+        require_tables(count_by(str(tmp_path / "source.parquet"), column), column, tmp_path)

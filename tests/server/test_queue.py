@@ -253,7 +253,7 @@ def test_a_server_whose_disk_is_read_only_starts_without_writing(scene: Scene, m
 @pytest.mark.parametrize("rule", [*chain._TROUBLES.values(), "an older copy was put back: it has 2 entries, and had 3. "
                                   "If it was put back on purpose: dpcurves ledger restore"])  # fmt: skip
 def test_a_client_is_told_the_cause_of_a_fault_of_the_store_not_its_place(rule: str) -> None:
-    label = "'/home/secret: place/server.db'"
+    label = "'/srv/secret: place/server.db'"
     told = str(ServerFault.from_database_error("server 1", InvalidArgument("ledger", f"{label}: {rule}"), label))
     cause = told.removeprefix("store: server 1: ")
     assert rule.startswith(cause)

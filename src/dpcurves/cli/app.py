@@ -432,8 +432,8 @@ def _example_of(parameter: Any) -> str:
 
 
 def _option_of(parameters: Mapping[str, Any], name: str) -> str:
-    """Return how the user types a parameter of a command: ``--option``, the placeholder of an argument, or alternatives
-    joined by "or".
+    """Return how the user types a parameter of a command: its option, the placeholder of an argument, or
+    alternatives joined by "or".
 
     Args:
         parameters: Parameters of the command as click declares them, by name.

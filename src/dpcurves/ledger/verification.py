@@ -496,6 +496,10 @@ def verify(chain: Chain, known_head: Head | None) -> VerificationResult:
     return VerificationResult(walk.here.entries, str(walk.here))
 
 
+_COUNT_ENTRIES = select(*(select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES))
+"""Statement that counts the rows of each table of entries, to find rows outside the hash chain."""
+
+
 def require_all_rows(chain: Chain) -> None:
     """Refuse a ledger that has lost entries, because their content (such as noise) would be created a second time.
 
@@ -633,10 +637,6 @@ class _ChainWalk:
         """
         if self._kept is not None and self._kept.entries == self.here.entries and self._kept != self.here:
             raise make_tampering_error(f"row {self.here.entries} has another seal than when its head was stored")
-
-
-_COUNT_ENTRIES = select(*(select(func.count()).select_from(table).scalar_subquery() for table in ENTRIES))
-"""Statement that counts the rows of each table of entries, to find rows outside the hash chain."""
 
 
 def _read_in_order(chain: Chain, after: int) -> Iterator[_Entry]:

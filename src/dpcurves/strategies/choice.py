@@ -428,8 +428,7 @@ def choose_strategy(
 
     Args:
         strategies: `ONE_ROUND_STRATEGIES` for a trust model that answers once; `ADAPTIVE_STRATEGIES` for one that can
-        answer several rounds,
-            of which public facts decide how many are used.
+            answer several rounds, of which public facts decide how many are used.
         workload: What a question needs.
         setting: Loss and adjacency.
 
