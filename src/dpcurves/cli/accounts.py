@@ -41,9 +41,11 @@ if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
 
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
-"""URL schemes of ledgers that outlive the command."""
+"""Beginnings of the ledger URLs that commands accept: ledgers in SQLite files and PostgreSQL databases, which outlive
+the command. Any other URL is refused."""
 SQLITE_FILE_SUFFIXES = ("", ".key", "-wal", "-shm", "-journal", "-line")
-"""Name endings of the files of an SQLite ledger: database, key, SQLite's temporary files and the writer queue."""
+"""Appended to the file name of an SQLite ledger to name all its files: the database, its key, SQLite's temporary files
+and the queue of its writers."""
 CREATE_HINT = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
 """End of messages about a missing ledger or account: the command that makes one."""
 

@@ -549,8 +549,10 @@ def publish(
 
 
 MISSING = "# Missing (required)"
-"""Start of the lines of a registry entry that name a required field."""
+"""Marks, in the registry entry of a publication, a required field that nobody filled in; ``dpcurves publish`` counts
+these lines."""
 ABOUT_HINT = "fill in the file of dpcurves publish --about-template FILE, and give it as --about FILE"
+"""End of the message on required facts that a registry entry lacks: how to state them."""
 
 
 def _write_about_template(file: str) -> None:
@@ -658,3 +660,4 @@ RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
     "show": show, "make-consistent": make_consistent, "publish": publish, "review": review,
     "compare": compare, "qq": qq, "drift": drift,
 })  # fmt: skip
+"""Commands on stored results by name. They read released numbers only and spend no budget."""

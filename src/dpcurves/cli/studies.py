@@ -63,10 +63,14 @@ ADAPTIVE_NOTE = (
 )
 """Line below the table of a plan whose later rounds depend on noisy answers."""
 FORECAST_HINT = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
+"""Hint below the table of a plan without a forecast."""
 PLOT_HINT = "\n--plot FILE draws what the answer would look like."
+"""Hint below the table of a plan with a forecast."""
 FILTER_HINT = "noise is the same for any filter; --share-of-rows 0.1 shows errors for rows of which a tenth passes"
+"""Note of a plan whose question has a filter (--where) without --share-of-rows."""
 EXAMPLE_LINE = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
-"""Example line of a question's help, from which the example of its plan is made."""
+"""Finds the example in a question's help, which names a file; the help of ``dpcurves plan`` shows it without the file
+and with ``plan`` before the command."""
 ALPHA_RISK = 0.05
 """Probability, 5 %, that the error of an answer exceeds the alpha that `dpcurves plan` prints: the usual complement of
 a 95 % interval."""
