@@ -66,12 +66,14 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values of `Tuning` that all pictures of several categories use."""
 SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
-"""Notes that begin with a percentage."""
+"""Matches a note that begins with a percentage, as in ``30% lie above``. Such notes on several categories are merged
+into one with a range of percentages."""
 INDIVIDUAL_INTERVAL = "individual interval"
-"""Label of intervals that hold one by one."""
+"""Label of intervals each of which holds with the stated probability, but not all at once."""
 MISSING_COLUMN_MESSAGE = "the column of the categories is missing: use the text that to_json wrote"
-"""Message about damaged JSON."""
+"""Message about JSON of a result by category that does not name the column of the categories."""
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
 
@@ -681,7 +683,7 @@ def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
 
 
 NOTE = "a sum over the declared categories of {columns}: records of no declared category are in none of them"
-"""Note on a margin."""
+"""Note on a result that was added up over a column: only its declared categories are in the sum."""
 
 
 def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:

@@ -66,6 +66,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values of `Tuning` that all tests of two-way tables use."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -118,9 +118,11 @@ def build_all_edges_query(axis: Axis, classes: Categories | None = None) -> Pref
 
 
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
+"""Default settings of a stored curve: none."""
 SinglePrecisionArray = NDArray[np.float32]
 MOST_FEW_DRAWS = 1_600
-"""Simulated draws that decide without all others whether a band is wide."""
+"""Simulated draws from which the band's width is guessed, to decide whether a note says that it is wide. Only if they
+leave it open are all draws computed, which takes longer."""
 
 
 @dataclass(frozen=True, eq=False)

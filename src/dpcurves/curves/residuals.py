@@ -67,7 +67,8 @@ if TYPE_CHECKING:
 
 
 COUNT_FRACTION = Fraction(3, 100)
-"""Budget fraction of the count of records, if their number is private."""
+"""Budget fraction of a first count of all records, if their number is private. The count decides how much the search
+for bounds gets."""
 LEAST_BOUND_FRACTION, MOST_BOUND_FRACTION = Fraction(1, 20), Fraction(1, 4)
 """Smallest and largest budget fraction of a bound."""
 
@@ -82,6 +83,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values of `Tuning` with which the bounds of residual plots are found."""
 
 
 class BoundBudget(NamedTuple):
@@ -197,7 +199,7 @@ PRIVATE_COUNT_PLAN = (
     f"round 1 counts the records; bounds are shown with {float(MOST_BOUND_FRACTION):.0%} of the budget each, as for "
     f"few records, and get down to {float(LEAST_BOUND_FRACTION):.0%} each where it counts many"
 )
-"""Text of a plan if the number of records is private."""
+"""Line of a plan if the number of records is private, so that the budget of the bounds is not known before."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -607,16 +609,20 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
 
 
 BIN_CUTS_FRACTION = Fraction(3, 20)
+"""Budget fraction of binned residuals for the private quantiles at which scores are cut into bins."""
 BIN_MERGES_FRACTION = Fraction(1, 10)
+"""Budget fraction of binned residuals for the counts by which small bins are merged."""
 BIN_COUNTS_FRACTION = Fraction(3, 5)
+"""Budget fraction of binned residuals for the counts of records in the bins."""
 BIN_SUMS_FRACTION = Fraction(3, 20)
-"""Budget fractions of binned residuals: cuts of the bins, counts that merge bins, counts of records and sums of
-residuals in the bins."""
+"""Budget fraction of binned residuals for the sums of residuals in the bins."""
 SHARES = conversation.GroupBudgetFractions(
     BIN_CUTS_FRACTION, BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION, BIN_MERGES_FRACTION
 )
+"""The budget fractions of binned residuals together; they add up to 1."""
 ENVELOPE_LEVEL = 0.95
-"""Probability, by default, that the mean residual of a bin lies within the envelope if the model is right."""
+"""Probability, by default, with which the mean residual of a bin lies within the envelope if the model is right. A
+larger one draws a wider envelope."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -40,6 +40,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values of `Tuning` that decide when the note is given."""
 
 
 def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:

@@ -65,8 +65,8 @@ from .result import UNINFORMATIVE_RELEASE, PlotArguments, notes_on_end_cells, wa
 
 
 SQUARES_FRACTION = Fraction(1, 8)
-"""Budget fraction of the sums of squared weights, from which the sampling error follows; the weighted counts get
-7/8."""
+"""Budget fraction of the sums of squared weights, from which the sampling error follows; the weighted counts get the
+other 7/8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values of `Tuning` that all weighted curves use."""
 
 
 @dataclass(frozen=True, eq=False)
