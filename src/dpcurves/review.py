@@ -45,6 +45,7 @@ into a published folder."""
 ANSWER_SPACE = "______________________________"
 """Line on which a reviewer writes by hand, in Markdown."""
 NIST, W3C = "NIST SP 800-226", "W3C draft note"
+"""Names of the two guides whose questions a review answers, shown beside each question."""
 BOTH_GUIDES = (NIST, W3C)
 """Both guides: for questions of a review that each of them asks."""
 SOURCES = (

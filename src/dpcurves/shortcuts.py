@@ -86,7 +86,7 @@ ARGUMENT_RANKS = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3
 """Order of arguments in the signatures of one-call functions, lowest rank first. Arguments without a default have rank
 0, all other arguments rank 4."""
 
-NO_RANGE = "weights are summed along public cells: give a grid"
+WEIGHTED_RULE = "weights are summed along public cells: give a grid"
 """Rule in the error for weights without a grid, in one-call functions that search for no range of weighted values."""
 WEIGHTED_HINT = "sums of weights use no hint: leave hint out"
 """Rule in the error for a hint on the estimator beside weights."""
@@ -485,7 +485,7 @@ def require_grid(grid: Grid | None) -> Grid:
         InvalidArgument: `grid` is None; weighted questions have no range search here.
     """
     if grid is None:
-        raise InvalidArgument("grid", NO_RANGE)
+        raise InvalidArgument("grid", WEIGHTED_RULE)
     return grid
 
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..arguments import InvalidArgument
 from .options import (
-    ACCOUNT,
+    ACCOUNT_HELP,
     Argument,
     Command,
     GuaranteeOptions,
@@ -148,7 +148,7 @@ def require_same_guarantee(guarantee: GuaranteeOptions, account: Account) -> Non
 
 Url = Annotated[str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")]
 """Argument of all commands here: the URL of the ledger."""
-OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")]
+OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT_HELP, metavar="NAME")]
 """Option that names the account; None: the ledger's only one."""
 
 

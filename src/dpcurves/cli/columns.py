@@ -561,7 +561,7 @@ class CategoryOptions(options.QuestionOptions):
     categories: str | None = options.optional(
         "A,B,C", "Categories, declared in public. Without them, --delta or --universe selects those of many units."
     )
-    universe: str | None = options.optional("LETTERS:LENGTH", options.UNIVERSE)
+    universe: str | None = options.optional("LETTERS:LENGTH", options.UNIVERSE_HELP)
     other: str = options.option(
         "WORD", "Values of no listed category: counted (together, as other) or missing.", COUNTED_TOGETHER, _parse_other
     )

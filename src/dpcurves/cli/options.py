@@ -675,7 +675,7 @@ def values_of(group: Any) -> dict[str, Any]:
 # Methods raise `Misuse` if options contradict each other or a required option is missing.
 
 
-ACCOUNT = "Account in the ledger. Required if the ledger has several accounts."
+ACCOUNT_HELP = "Account in the ledger. Required if the ledger has several accounts."
 """Help of --dataset."""
 COLUMN_HELP = 'Numeric column, or an SQL expression of columns, e.g. "wage / hours".'
 """Help of --column and of other options that take a numeric column."""
@@ -693,7 +693,7 @@ NO_AUTO = (
 """Rule in the error for --grid auto in a command that cannot choose cells privately."""
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read from the data"
 """Rule in the error for a question without its required cells."""
-SCORES_OUTSIDE_HELP = (
+SCORES_OUTSIDE_RULE = (
     "here scores outside of the grid are counted separately and belong to no group; leave --outside out"
 )
 """Rule in the error for an --outside that asks for clipping, where scores beyond the grid are counted apart."""
@@ -820,7 +820,7 @@ class PayingAccountOptions:
     ledger: str | None = optional(
         "URL", "Ledger that is charged, as in sqlite:///budget.db. Its account fixes adjacency and unit."
     )
-    dataset: str | None = optional("NAME", ACCOUNT)
+    dataset: str | None = optional("NAME", ACCOUNT_HELP)
     request_id: str | None = optional(
         "ID", "Name of this request. The same question under the same name costs nothing."
     )
@@ -837,7 +837,7 @@ class StoredViewOptions:
         "NAME", "View of the account in --ledger: only its rows, with its derived columns. Nothing is charged."
     )
     ledger: str | None = optional("URL", "Ledger that stores the view, as in sqlite:///budget.db.")
-    dataset: str | None = optional("NAME", ACCOUNT)
+    dataset: str | None = optional("NAME", ACCOUNT_HELP)
 
     def require_view(self) -> None:
         """Refuse --view without --ledger, and --ledger or --dataset without --view, because a plan reads the ledger for
@@ -951,7 +951,7 @@ class FilterOptions:
         return question if self.where is None else replace(question, where=self.where)
 
 
-UNIVERSE = (
+UNIVERSE_HELP = (
     "Find unlisted categories among all strings of these letters up to this length, e.g. a-z:12 (no delta needed), or "
     "by hashes of their names, e.g. hashed:32."
 )
@@ -968,7 +968,7 @@ class SplitOptions(QuestionOptions):
         "Without listed categories, --delta or --universe selects those that many units have.",
     )
     categories: str | None = optional("A,B,C", "Categories, declared in public. Other values count as missing.")
-    universe: str | None = optional("LETTERS:LENGTH", UNIVERSE)
+    universe: str | None = optional("LETTERS:LENGTH", UNIVERSE_HELP)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the field `by` with the columns to split by; no field without --by.
@@ -1108,7 +1108,7 @@ def parse_grid(option: str, text: str) -> Grid:
         return Grid.parse(text)
 
 
-VALUE: Callable[[Any], str] = attrgetter("value")
+MEMBER_VALUE: Callable[[Any], str] = attrgetter("value")
 """Takes the name of an enumeration's member from its value: an option whose words are these values."""
 
 
@@ -1269,7 +1269,7 @@ class GroupedCells(CellOptions):
         from ..data import Outside
 
         if CellOptions._apply_outside(self, grid).outside is Outside.CLIPPED and self.outside is not None:
-            raise Misuse("outside", SCORES_OUTSIDE_HELP)
+            raise Misuse("outside", SCORES_OUTSIDE_RULE)
         return grid
 
 
@@ -1357,7 +1357,7 @@ class HintedCells(CellOptions):
     hint: str | None = optional(
         "WORD",
         "What is publicly known of the values: peaked (in a small part of the range) or atoms (in single cells).",
-        make_member_parser("queries", "Hint", VALUE),
+        make_member_parser("queries", "Hint", MEMBER_VALUE),
     )
 
 
@@ -1476,7 +1476,7 @@ class ThresholdCells(CellOptions):
         "quantiles|medians|fixed",
         "Thresholds: at private quantiles of the scores, at private medians of medians, or fixed by the grid.",
         "quantiles",
-        make_member_parser("curves", "RocThresholds", VALUE),
+        make_member_parser("curves", "RocThresholds", MEMBER_VALUE),
     )
     some: EdgeSubsetOptions = EdgeSubsetOptions()
 

@@ -543,12 +543,16 @@ def publish(
             "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
         ) from None
     print_to_console(make_console(), f"written: {len(files)} files in {out!r}{replaced}")
-    missing = [line for line in (Path(out) / REGISTRY_FILE).read_text(encoding="utf-8").splitlines() if MISSING in line]
+    missing = [
+        line
+        for line in (Path(out) / REGISTRY_FILE).read_text(encoding="utf-8").splitlines()
+        if MISSING_FIELD_MARK in line
+    ]
     if missing:
         print_to_console(make_console(), f"{REGISTRY_FILE} lacks {len(missing)} required facts: {ABOUT_HINT}")
 
 
-MISSING = "# Missing (required)"
+MISSING_FIELD_MARK = "# Missing (required)"
 """Marks, in the registry entry of a publication, a required field that nobody filled in; ``dpcurves publish`` counts
 these lines."""
 ABOUT_HINT = "fill in the file of dpcurves publish --about-template FILE, and give it as --about FILE"

@@ -422,7 +422,7 @@ def ask_study(
     ledger: Annotated[
         str | None, Option(help="Ledger that is charged. With a ledger, a second run is free.", metavar="URL")
     ] = None,
-    dataset: Annotated[str | None, Option(help=options.ACCOUNT, metavar="NAME")] = None,
+    dataset: Annotated[str | None, Option(help=options.ACCOUNT_HELP, metavar="NAME")] = None,
     out: Annotated[str, Option(help="Folder for the curves, the plots and the page.", metavar="DIR")] = "study",
     title: Annotated[str | None, Option(help="Title of the page, instead of the title in STUDY.")] = None,
     model_card: Annotated[

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 # Map each exception to one line of text and an exit status.
 
 
-OPTIONS = {"request": "request-id"}
+OPTION_NAMES = {"request": "request-id"}
 """Options whose argument in the library has another name: error messages show the option's name."""
-STATUS = {
+STATUS_BY_EXCEPTION = {
     "BudgetExceeded": ExitStatus.BUDGET, "UnsupportedQuery": ExitStatus.USAGE, "Misuse": ExitStatus.USAGE,
     "OutputError": ExitStatus.OUTPUT,
     "UnreadOutput": ExitStatus.UNREAD, "ServiceUnavailable": ExitStatus.AWAY,
@@ -197,8 +197,8 @@ def describe_error(error: BaseException) -> Refusal:
         return Refusal(_on_one_line(_describe_usage_error(error)), ExitStatus.USAGE)
     if isinstance(error, ArgumentError):
         names = (name.replace("_", "-") for name in error.argument.split(", "))
-        line = f"{', '.join(OPTIONS.get(name, name) for name in names)}: {error.rule}"
-        status = STATUS.get(
+        line = f"{', '.join(OPTION_NAMES.get(name, name) for name in names)}: {error.rule}"
+        status = STATUS_BY_EXCEPTION.get(
             type(error).__name__, ExitStatus.DATA if error.argument in DATA_ARGUMENTS else ExitStatus.USAGE
         )
         hint = "; run the same again later" if status == ExitStatus.AWAY and " again" not in line else ""

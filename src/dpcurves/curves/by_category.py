@@ -67,7 +67,7 @@ class Tuning:
 
 TUNING = Tuning()
 """The values of `Tuning` that all pictures of several categories use."""
-SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
+LEADING_PERCENTAGE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 """Matches a note that begins with a percentage, as in ``30% lie above``. Such notes on several categories are merged
 into one with a range of percentages."""
 INDIVIDUAL_INTERVAL = "individual interval"
@@ -631,7 +631,7 @@ def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     shares = dict[str, list[int]]()
     for name, curve_notes in notes.items():
         for note in curve_notes:
-            match = SHARE.fullmatch(note)
+            match = LEADING_PERCENTAGE.fullmatch(note)
             text = note if match is None else match[2]
             names.setdefault(text, []).append(name)
             shares.setdefault(text, []).extend([] if match is None else [int(match[1])])
@@ -682,7 +682,7 @@ def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
 # Margins: sums of a release over categories of some columns, as curves and numbers with intervals.
 
 
-NOTE = "a sum over the declared categories of {columns}: records of no declared category are in none of them"
+MARGIN_NOTE = "a sum over the declared categories of {columns}: records of no declared category are in none of them"
 """Note on a result that was added up over a column: only its declared categories are in the sum."""
 
 
@@ -748,7 +748,7 @@ def compute_margins(
         values = key if isinstance(key, tuple) else (key,)
         remaining = tuple(values[index] for index in indices)
         parts.setdefault(remaining[0] if len(remaining) == 1 else remaining, []).append(curve)
-    note = NOTE.format(columns=", ".join(summed_columns))
+    note = MARGIN_NOTE.format(columns=", ".join(summed_columns))
     return [columns[index] for index in indices], {key: sum_curves(group, note) for key, group in parts.items()}
 
 

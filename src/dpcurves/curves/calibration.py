@@ -207,9 +207,9 @@ def _estimate_shares(groups: ScoreGroups) -> FloatArray:
     return smooth_shares(groups.likely_means, positive, negative, groups.count_noise_deviation**2 / 2)
 
 
-TEST_SHARES = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
+TEST_FRACTIONS = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 """Budget fractions of a Hosmer-Lemeshow test: cuts of the groups, counts of both classes, and sums of scores."""
-TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
+TEST_GROUP_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
 """Numbers of groups of a test, as pairs like those of `CALIBRATION_GROUP_NUMBERS`: about the highest power against a
 wrong model, with enough groups to show where it is wrong."""
 
@@ -364,8 +364,8 @@ class HosmerLemeshowQuestion(GroupQuestion):
         model: A statement about the model that made the scores; it is printed with the result.
     """
 
-    _BUDGET_FRACTIONS = TEST_SHARES
-    _GROUP_NUMBERS = TEST_NUMBERS
+    _BUDGET_FRACTIONS = TEST_FRACTIONS
+    _GROUP_NUMBERS = TEST_GROUP_NUMBERS
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """Count the records if their number is needed; ask for group edges, counts, and sums of scores; return the

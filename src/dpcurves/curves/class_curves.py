@@ -415,7 +415,7 @@ RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
 both. The share of f1 is converted to F1 afterwards."""
 RATE_TITLES: Mapping[str, str] = MappingProxyType({rate: rate.replace("_", " ") for rate in RATES} | {"f1": "F1 score"})
 """Names of rates in tables and pictures, by their names in `RATES`."""
-MEAN_OF_BOTH = list(RATES).index("f1")
+F1_INDEX = list(RATES).index("f1")
 """Index of F1 among the rates: its share is converted to F1, the harmonic mean of precision and recall."""
 
 
@@ -644,7 +644,7 @@ def _insert_f1(shares: FloatArray) -> FloatArray:
         shares: Shares in the order of the rates, (..., rates); at the position of F1 the Jaccard index j.
     """
     rates = shares.copy()
-    rates[..., MEAN_OF_BOTH] *= 2 / (1 + rates[..., MEAN_OF_BOTH])
+    rates[..., F1_INDEX] *= 2 / (1 + rates[..., F1_INDEX])
     return rates
 
 

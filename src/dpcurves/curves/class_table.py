@@ -348,7 +348,7 @@ groups see finer deviations, with more noise in each."""
 BOUND_DRAWS = 2**15
 """Draws of noise from which the number of scores that equal no value of the grid is bounded. If fewer than 20 draws lie
 beyond the bound, a wider bound by moments is taken instead."""
-UNTIED_ERROR = 0.05
+UNTIED_PROBABILITY = 0.05
 """Probability with which more scores equal no value of the grid than the bound that enters the discretization error."""
 NEEDS_NEGATIVES = (0,)
 """Classes whose records a statistic needs, as indices (0 is the negative class, 1 the positive one): negatives."""
@@ -490,7 +490,7 @@ class AreaUnderCurve(MetricEstimator):
         undecided = float((negative * may_be_ordered) @ positive)
         if table.bound_untied is not None and table.tied_cells is not None:
             tied = np.where(table.tied_cells, table.counts.likely_counts, 0.0)
-            undecided += bound_untied_pairs(tied, table.bound_untied(UNTIED_ERROR))
+            undecided += bound_untied_pairs(tied, table.bound_untied(UNTIED_PROBABILITY))
         return undecided / 2 / pairs, undecided / 2 / pairs
 
 
@@ -924,7 +924,7 @@ def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
     """
     if table.bound_untied is None or table.grid.values is None:
         return ()
-    values, untied = table.grid.values, round(table.bound_untied(UNTIED_ERROR))
+    values, untied = table.grid.values, round(table.bound_untied(UNTIED_PROBABILITY))
     if untied == 0:
         return ()
     step = display.format_number(float(values[1] - values[0]))

@@ -70,7 +70,7 @@ COUNT_FRACTION = Fraction(3, 100)
 """Budget fraction of a first count of all records, if their number is private. The count decides how much the search
 for bounds gets."""
 LEAST_BOUND_FRACTION, MOST_BOUND_FRACTION = Fraction(1, 20), Fraction(1, 4)
-"""Smallest and largest budget fraction of a bound."""
+"""Smallest and largest budget fraction for finding each bound of a residual plot; the fewer records, the larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,7 +616,7 @@ BIN_COUNTS_FRACTION = Fraction(3, 5)
 """Budget fraction of binned residuals for the counts of records in the bins."""
 BIN_SUMS_FRACTION = Fraction(3, 20)
 """Budget fraction of binned residuals for the sums of residuals in the bins."""
-SHARES = conversation.GroupBudgetFractions(
+BIN_FRACTIONS = conversation.GroupBudgetFractions(
     BIN_CUTS_FRACTION, BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION, BIN_MERGES_FRACTION
 )
 """The budget fractions of binned residuals together; they add up to 1."""
@@ -836,7 +836,9 @@ class BinnedResidualsQuestion(TableQuestion):
             records = setting.adjacency.units * setting.adjacency.unit.records
             bin_limit = max(2, min(self.bins, 2 * records // min_records))
         answer = yield from conversation.ask_workload(
-            conversation.ScoreGroupWorkload(classes, Axis(self.score, self.grid), bin_limit, SHARES, min_records),
+            conversation.ScoreGroupWorkload(
+                classes, Axis(self.score, self.grid), bin_limit, BIN_FRACTIONS, min_records
+            ),
             conversation.WHOLE_BUDGET,
         )
         privacy = build_privacy_statement(answer.releases, self.model.value).with_notes(

@@ -100,6 +100,7 @@ def enlarge_figure(ax: Axes, size: tuple[float, float]) -> None:
 
 
 GREY, FRAME = "#8a8a8a", "#d9d9d9"
+"""Colours of reference lines, and of the frame of a legend on a light background (on a dark one it has the first)."""
 DARK_STYLE_PALETTE = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8b8b8")
 """Colours of curves on a dark background, in the order of the curves; later curves begin again with the first."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")

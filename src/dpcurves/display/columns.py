@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SHARE = "share of records below"
+SHARE_BELOW = "share of records below"
 """Label of the y axis of a distribution function on a grid."""
 SHARE_AT_OR_BELOW = "share of records at or below"
 """Label of the y axis of a distribution function of declared values."""
@@ -104,7 +104,7 @@ def draw_cdf(
             picture.shade_band(x, low[:-1], high[1:], POSITION_IN_CELL_LABEL, alpha=faint)
         picture.shade_slopes(x, low, high, shade.label)
     picture.draw_line(x, y, picture.legend_label())
-    return _finish_shares(picture, label, WEIGHTED_LABEL_PREFIX * weighted + SHARE)
+    return _finish_shares(picture, label, WEIGHTED_LABEL_PREFIX * weighted + SHARE_BELOW)
 
 
 def draw_cdf_of_values(
@@ -192,7 +192,7 @@ def draw_quantiles(
                 picture.annotate_point(
                     point, share, format_in_cell(float(point), lower, upper, known_to=float(width)), 7
                 )
-    return picture.label_axes(label, WEIGHTED_LABEL_PREFIX * weighted + SHARE).add_statement()
+    return picture.label_axes(label, WEIGHTED_LABEL_PREFIX * weighted + SHARE_BELOW).add_statement()
 
 
 def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, shade: Shade, width: float) -> None:
