@@ -33,7 +33,8 @@ from .session import Session, answer_steps, plan_question
 from .trust import Central, TrustModel, run_conversation
 
 PLANNED_LOSS = PrivacyLoss.pure(1)
-"""Privacy loss of the planned conversations in the checks, pure epsilon 1: any value would do."""
+"""Privacy loss, pure epsilon 1, of the questions that the checks plan and answer with made-up counts: any value would
+do."""
 LOSSES = PLANNED_LOSS, PrivacyLoss.zcdp(Fraction(1, 2))
 """Losses under which plans are made: one of pure differential privacy and one of zCDP, since both add other noise."""
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)

@@ -120,8 +120,8 @@ ENTRY_FIELDS = (
     EntryField("administrative", "notes", 0, about="notes"),
     EntryField("administrative", "registry_authors", 1, "texts", is_required=True, about="authors"),
 )
-"""All fields of the schema below ``deployment``, in its order. The schema names sources and notes in tier 1, but some
-deployments have none."""
+"""All fields of the registry's schema below ``deployment``, in its order. The schema names sources and notes in tier 1,
+but some deployments have none, so they count for no tier here."""
 PARAMETERS = ("epsilon", "delta", "rho")
 """Keys that the registry's schema allows among the privacy parameters."""
 BASIC_SECTION = "basic"
@@ -270,7 +270,8 @@ TEMPLATE = """\
 # [purposes]
 # "study-delays" = "Annual report to the ministry"
 """
-"""The file that `dpcurves publish --about-template` writes."""
+"""Text of the file that ``dpcurves publish --about-template`` writes: facts that only people know, each commented
+out."""
 
 
 def read_about(path: str | Path) -> About:

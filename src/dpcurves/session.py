@@ -572,11 +572,12 @@ DATE_QUESTIONS = (
 )  # fmt: skip
 """Question classes whose axis gets the unit date or moment if the column holds dates or times and no unit is stated."""
 MOMENT_KEY = "moment"
-"""Key, among the notes that the ledger keeps with a charge, of the moment at which the engine's data were first
-read."""
+"""Key, among the notes that the ledger keeps with a charge, of the number that identifies the engine's snapshot which
+the first round counted. A later round on another snapshot is refused, unless `TABLE_STATE_KEY` shows that the table is
+the same."""
 TABLE_STATE_KEY = "state of the table"
-"""Key, among the notes that the ledger keeps with a charge, of the table's version then. A later round with another
-moment and another version is refused."""
+"""Key, among the notes that the ledger keeps with a charge, of a number that changes whenever the table's data
+change."""
 ROWS_PER_UNIT_KEY = "rows per unit"
 """Key, among the notes that the ledger keeps with a charge, of the contribution bound that its first round found;
 further rounds keep to it."""

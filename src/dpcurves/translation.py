@@ -353,7 +353,7 @@ class Reader:
 
 
 _READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
-"""The translator of the current context; None if texts stay English."""
+"""The translator of the current context, as `use_language` sets it; None if texts stay English."""
 
 
 def list_languages() -> Mapping[str, str]:

@@ -47,7 +47,7 @@ SQLITE_FILE_SUFFIXES = ("", ".key", "-wal", "-shm", "-journal", "-line")
 """Appended to the file name of an SQLite ledger to name all its files: the database, its key, SQLite's temporary files
 and the queue of its writers."""
 CREATE_HINT = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
-"""End of messages about a missing ledger or account: the command that makes one."""
+"""End of the error for a ledger or an account that does not exist: the command that makes one."""
 
 
 def open_ledger(url: str) -> Ledger:

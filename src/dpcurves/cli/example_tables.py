@@ -412,4 +412,4 @@ def write_table(path: Path, columns: Columns) -> None:
 
 
 EXAMPLE_COMMANDS: Mapping[str, Command] = MappingProxyType({"example": example})
-"""Commands that write example tables."""
+"""Commands that write example tables, by name: ``dpcurves example``."""

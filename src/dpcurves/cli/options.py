@@ -55,7 +55,8 @@ BLANKS = " \t"
 TRUTH = {"true": True, "false": False}
 """Truth values that may be typed after ``number:``, in any case, as in ``number:true``."""
 LIST_ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
-"""One item of a comma-separated list. An item in double quotes may contain commas; a doubled quote is a quote."""
+"""Matches one item of a comma-separated list, as of labels. An item in double quotes may contain commas; a doubled
+quote inside stands for one. Text that does not match is refused."""
 
 
 def parse_integer(argument: str, text: str, minimum: int = 1) -> int:

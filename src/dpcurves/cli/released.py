@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..curves.result import ReleasedResult
 
 DEFAULT_QQ_PROBABILITIES = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
-"""Probabilities of the quantiles that `qq` compares by default."""
+"""Default of --p of ``dpcurves qq``: at these probabilities the quantiles of both samples are compared."""
 
 
 def compare(

@@ -61,7 +61,8 @@ ADAPTIVE_NOTE = (
     "\nLater rounds depend on the noisy answers of earlier ones: the plan assumes that records are spread evenly, or, "
     "if their number is private, that all cells are counted. A curve is estimated from all rounds together."
 )
-"""Line below the table of a plan whose later rounds depend on noisy answers."""
+"""Line below the table of a plan whose later rounds depend on noisy answers of earlier ones, so that their errors are
+only expected."""
 FORECAST_HINT = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
 """Hint below the table of a plan without a forecast."""
 PLOT_HINT = "\n--plot FILE draws what the answer would look like."
@@ -73,7 +74,7 @@ EXAMPLE_LINE = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
 and with ``plan`` before the command."""
 ALPHA_RISK = 0.05
 """Probability, 5 %, that the error of an answer exceeds the alpha that `dpcurves plan` prints: the usual complement of
-a 95 % interval."""
+a 95 % interval. A smaller one prints a larger alpha."""
 
 
 @dataclass(frozen=True)

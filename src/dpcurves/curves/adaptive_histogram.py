@@ -65,7 +65,8 @@ from .summary import (
 )
 
 TAIL_FRACTION = Fraction(1, 10)
-"""Budget fraction of the counts around the clipping bounds, from which the sums beyond the bounds are estimated."""
+"""Budget fraction of the counts around the clipping bounds, from which the sums of values beyond the bounds are
+estimated; the sum between the bounds gets what this and the pilot queries leave."""
 LEAST_BOUND = 1e-290
 """Smallest nonzero absolute value of an edge or bound, in units of the column: a smaller one becomes 0, since a
 narrower cell holds zeros alone. Also the least noise that errors are computed with."""

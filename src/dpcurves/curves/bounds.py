@@ -63,10 +63,9 @@ CAPPED_SEARCH_NOTE = add_advice(
 FEW_RECORDS_NOTE = f"the interval may hold none of the records: {UNINFORMATIVE_RELEASE} of them"
 """Note if there are so few records, by their public number, that the noise allows for an interval without any."""
 SMALLEST_UNIT = 2.0**-30
-"""Unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then powers of two from
-there. Further intervals with few records cost no budget: they only add a small probability that noise ends the search
-early.
-"""
+"""Unit of the search for bounds if the magnitude of the values is unknown, about a billionth. Bounds are then this
+number times a power of two. That the search begins so low costs no budget: intervals with few records only add a small
+probability that noise ends it early."""
 
 
 @dataclass(frozen=True, repr=False)

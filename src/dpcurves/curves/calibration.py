@@ -48,7 +48,8 @@ from .result import PlotArguments, notes_on_dependence, notes_on_width
 from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
 
 CALIBRATION_FRACTIONS = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
-"""Budget fractions of a calibration curve: cuts of the groups, counts of both classes, and sums of scores."""
+"""Budget fractions of a calibration curve: of the quantiles of the scores at which groups are cut, of counts of both
+classes, and of sums of scores in the groups."""
 CALIBRATION_GROUP_NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
 """Number of groups by signal-to-noise ratio (records over the noise standard deviation of a count): pairs of the ratio
 up to which a pair applies, and the number. They have the smallest error after `smooth_shares` on the distributions on

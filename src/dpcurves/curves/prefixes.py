@@ -121,8 +121,8 @@ NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 """Default settings of a stored curve: none."""
 SinglePrecisionArray = NDArray[np.float32]
 MOST_FEW_DRAWS = 1_600
-"""Simulated draws from which the band's width is guessed, to decide whether a note says that it is wide. Only if they
-leave it open are all draws computed, which takes longer."""
+"""Largest number of simulated draws from which a note guesses how wide a band is: first 400, and these if 400 leave it
+open. All draws, which take longer, are computed only if so few are not typical of the noise."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -193,7 +193,7 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
 
 
 UNKNOWN_COVERAGE_NOTE = "nobody knows how many of them the bounds cover"
-"""Text of the note if the bounds may leave out as many records as they should cover."""
+"""Part of the note on the bounds of a residual plot, if they may leave out as many records as they should cover."""
 
 PRIVATE_COUNT_PLAN = (
     f"round 1 counts the records; bounds are shown with {float(MOST_BOUND_FRACTION):.0%} of the budget each, as for "

@@ -112,8 +112,8 @@ ALL_RECORDS_LABEL = "records"
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
 """Statistics of a summary whose squares are also summed."""
 STATISTICS_BY_RELEASES = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
-"""Statistics that a summary has, by its number of releases: counts; also sums; also sums of squares; also counts of a
-few cells."""
+"""Statistics that a summary has, by the number of its stored releases without those of tails: 1, counts; 2, also sums;
+3, also sums of squares; 4, also counts of a few cells. A statistic that is not listed is refused as damaged."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -787,17 +787,19 @@ def build_bounds_cell(lower: float, upper: float) -> Grid:
 
 
 MEAN_FRACTIONS = Fraction(1, 3), Fraction(2, 3)
-"""Budget fractions for a mean: of counts, and of sums."""
+"""Budget fractions of the releases of a mean: of the count of records, and of the sum of values."""
 VARIANCE_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Budget fractions for a variance: of counts, of sums, and of sums of squares."""
+"""Budget fractions of the releases of a variance: of the count of records, of the sum of values, and of the sum of
+squares."""
 FRACTIONS_BY_MOMENTS = {1: MEAN_FRACTIONS, 2: VARIANCE_FRACTIONS}
-"""Budget fractions by the number of moments that are summed: 1 for a mean, 2 for a variance."""
+"""Budget fractions by the argument ``moments`` of a summary: 1 for a mean, 2 for a variance. Another number is
+refused."""
 LARGE_VARIANCE_FRACTIONS = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
 """Budget fractions for a variance of many records after the 1/4 for their count: of sums, of sums of squares, and of
 counts of `Tuning.spread_cells` cells, which give intervals."""
 SUMMARY_FRACTIONS = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
-"""Budget fractions for a mean with its sampling error: of counts, of sums and of squares. Squares get little, since
-they determine the sampling variance only."""
+"""Budget fractions of the releases of a mean with its sampling error: of the count of records, of the sum of values and
+of the sum of squares. Squares get little, since they determine the sampling variance only."""
 OUTSIDE_FRACTION = Fraction(1, 32)
 """Budget fraction for counting values beyond declared bounds, which reveals bounds in a wrong unit: at epsilon 1, 226
 records are 5 standard deviations of this noise (replace-one: 453). All other noise is 3 % larger."""

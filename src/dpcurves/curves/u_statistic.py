@@ -69,7 +69,8 @@ KERNEL_CELLS = 2**10
 """Largest number of cells on which a statistic of pairs is computed; a finer grid is merged evenly, since a kernel has
 cells**2 numbers."""
 KERNEL_DRAWS = 1000
-"""Largest number of draws of the simulated noise, which bounds time and memory."""
+"""Largest number of draws of the simulated noise of a statistic of pairs, which bounds time and memory. More draws give
+steadier intervals."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 

@@ -205,13 +205,13 @@ LETTER_WIDTH = 0.5 * LETTER_SIZE
 """Mean width of a letter of a footnote, in points, from which its line breaks follow. If it is too small, lines stick
 out of the figure."""
 NOTE_GREY = "#6b6b6b"
-"""Colour of a footnote on a light background."""
+"""Colour of the privacy statement below a plot on a light background."""
 PALE_NOTE = "#a8adb3"
-"""Colour of a footnote on a dark background."""
+"""Colour of the privacy statement below a plot on a dark background."""
 WARNING = "#b3261e"
-"""Colour of a warning on a light background."""
+"""Colour of a privacy statement that warns of seeded noise, on a light background."""
 PALE_WARNING = "#ff8a80"
-"""Colour of a warning on a dark background."""
+"""Colour of a privacy statement that warns of seeded noise, on a dark background."""
 
 
 def measure_in(text: Text, renderer: RendererBase | None = None) -> Callable[[str], float]:

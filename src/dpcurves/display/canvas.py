@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 
 LANDSCAPE = (5.6, 4.0)
-"""Inches. Width and height of a figure of a curve."""
+"""Width and height of the figure of a curve, in inches, if the caller passes no axes."""
 SQUARE = (4.8, 5.4)
-"""Inches. Width and height of a figure whose axes have equal scales."""
+"""Width and height of a figure whose axes have equal scales, in inches; the rest of its height is for labels and the
+privacy statement."""
 
 
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -354,11 +355,12 @@ POPULATION = "for the population"
 """Part of a legend entry of intervals that cover noise and sampling: of the population that the records are a sample
 of."""
 BAND_OPACITY = 0.34
-"""Opacity, from 0 to 1, of a band for the records of the table."""
+"""Opacity, from 0 to 1, of a band for these records (noise alone) on a light background."""
 POPULATION_OPACITY = 0.15
-"""Opacity, from 0 to 1, of a band for the population."""
+"""Opacity, from 0 to 1, of a band for the population (noise and sampling) on a light background; paler, since it lies
+around the other one."""
 DARK_OPACITY_RATIO = 1.7
-"""Ratio of the opacity of a band on a dark background to that on a light one, where bands are harder to see."""
+"""Opacity of a band on a dark background over that on a light one: bands are harder to see there."""
 UNNAMED = "_nolegend_"
 """Label by which matplotlib leaves an artist out of the legend."""
 

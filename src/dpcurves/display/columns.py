@@ -61,7 +61,7 @@ SHARE_AT_OR_BELOW = "share of records at or below"
 POSITION_IN_CELL_LABEL = "wherever values lie in their cells"
 """Legend entry of the shade within which the curve lies, for all positions of the records within their cells."""
 WEIGHTED_LABEL_PREFIX = "weighted "
-"""Prefix of an axis label if records have weights."""
+"""Before the label of the y axis if records have weights, as in ``weighted share of records below``."""
 
 
 def draw_cdf(

@@ -253,7 +253,7 @@ def _describe_counts(
 PANEL_SIZE = (2.1, 1.6)
 """Least width and height of a panel of small multiples, in inches. The figure grows if more panels need it."""
 TITLE_SIZE = 8
-"""Points. Font size of the title of a panel."""
+"""Font size of the title of a panel of small multiples, in points; a style may scale it."""
 
 
 def draw_small_multiples(

@@ -197,7 +197,8 @@ header p{max-width:46rem}
  body{max-width:none;padding:0;font-size:11pt}
  .curves{display:block}.curves .dpcurves{margin-bottom:1rem}.scroll,.dpcurves .scroll{overflow:visible;background:none}}
 </style>"""
-"""Style sheet of pages: light and dark colours, tables that scroll on narrow screens, and print."""
+"""Style sheet of pages: light and dark colours as the reader's system has them, tables that scroll on narrow screens,
+and print."""
 
 
 def render_report(

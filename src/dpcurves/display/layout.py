@@ -98,7 +98,8 @@ BELOW_POSITION = ("data", "axes fraction")
 """Coordinate systems (``xycoords`` of matplotlib) by which texts below positions of the x axis are recognised, so that
 the layout leaves room for them."""
 LABEL_TITLE = "title of names at lines"
-"""Identifier (``gid``) of the text above the names at the ends of lines, by which it is found again."""
+"""Identifier (``gid`` of matplotlib) of the text above the names at the ends of lines, by which the layout tells it
+from these names."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
 """Labels of axes that are no plots: of a colour bar, by matplotlib, and of the statement below several plots."""
 

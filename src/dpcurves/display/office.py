@@ -46,7 +46,7 @@ SHEET_ROWS = 2**20 - 1
 LONGEST_TEXT = 32_767
 """Characters that an Excel cell holds (Excel's limit); a longer title or name is cut."""
 CREATION_DATE = datetime(2000, 1, 1)
-"""Creation date of all workbooks. A released result has no date, and equal results must give equal bytes."""
+"""Creation date in the properties of all workbooks: equal results must give equal files, so it is not the present."""
 SUPPRESSED = ".."
 """Shown in place of a number that is suppressed because its interval is too wide."""
 PRINT_RESOLUTION = 300

@@ -625,7 +625,7 @@ def _mean_corner_error(estimates: FloatArray, truth: FloatArray) -> float:
 
 
 RATES = np.linspace(0, 1, 101)
-"""False positive rates 0, 0.01, ..., 1, at which ROC curves of several rehearsals are averaged."""
+"""False positive rates 0, 0.01, ..., 1, at which ROC curves of several simulated answers are averaged for a picture."""
 
 
 def trace_band(curve: Any) -> Traced:
