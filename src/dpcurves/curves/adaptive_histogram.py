@@ -114,7 +114,8 @@ class PilotTuning:
 
 
 TUNING = PilotTuning()
-"""The values of `PilotTuning` that all functions of this module use."""
+"""Numbers that choose cells, clipping bounds and tail points from the pilot queries, such as the share of records that
+may lie beyond a histogram's cells. Units and effects stand at the fields of `PilotTuning`."""
 
 
 class PilotEstimate(NamedTuple):

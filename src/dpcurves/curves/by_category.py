@@ -66,7 +66,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that all pictures of several categories use."""
+"""The width of a band from which pictures of several categories draw each category apart: see the field of `Tuning`."""
 LEADING_PERCENTAGE = re.compile(r"(\d+)%(.*)", re.DOTALL)
 """Matches a note that begins with a percentage, as in ``30% lie above``. Such notes on several categories are merged
 into one with a range of percentages."""

@@ -70,7 +70,8 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that all drift thresholds use."""
+"""The ratio by which drift thresholds are simulated with fewer false alarms than requested: see the field of
+`Tuning`."""
 
 MISSING = "missing"
 """Name, in JSON and tables, of the drift statistic that compares shares of missing records."""

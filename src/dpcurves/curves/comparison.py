@@ -151,7 +151,8 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that all tests of this module use."""
+"""The number of simulated draws of a test of two curves, on which the accuracy of its p-value depends: see the field of
+`Tuning`."""
 
 
 def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:

@@ -83,7 +83,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that all adjustments of this module use."""
+"""Draws of noise and the rounding tolerance with which released totals are adjusted to their parts: see `Tuning`."""
 
 
 CONTRADICTION_NOTE = (

@@ -66,7 +66,8 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that all tests of two-way tables use."""
+"""The number of records below which tests of a two-way table take a row or column as empty: see the field of
+`Tuning`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

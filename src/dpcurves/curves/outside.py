@@ -50,7 +50,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` by which all notes on outside values are written."""
+"""Thresholds from which a note says that values lie outside a grid, in shares and noise deviations: see `Tuning`."""
 
 
 class Side(Enum):

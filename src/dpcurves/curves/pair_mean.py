@@ -56,7 +56,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that intervals of means over pairs use."""
+"""Numbers that make intervals of means over pairs wide enough for what a sample has not shown: see `Tuning`."""
 
 
 @dataclass(frozen=True, eq=False)

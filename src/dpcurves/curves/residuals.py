@@ -83,7 +83,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` with which the bounds of residual plots are found."""
+"""The share of the records that may lie outside each bound of a residual plot: see the field of `Tuning`."""
 
 
 class BoundBudget(NamedTuple):

@@ -108,7 +108,8 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` by which all notes on curves are written."""
+"""Thresholds from which results get notes, such as the width from which an interval tells nothing. Units and effects
+stand at the fields of `Tuning`."""
 
 
 def find_missing_share(evidence: Evidence) -> float:

@@ -40,7 +40,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that decide when the note is given."""
+"""Thresholds of the note that many records lie in one interval that is not divided further: see `Tuning`."""
 
 
 def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:

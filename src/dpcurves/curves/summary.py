@@ -97,7 +97,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that intervals of all summaries use."""
+"""The number of cells that are counted for the interval of a variance of many records: see the field of `Tuning`."""
 
 COUNT = "count"
 """Name of the statistic in JSON, tables and arguments: the number of records with a value."""

@@ -79,7 +79,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that all weighted curves use."""
+"""The signal-to-noise ratio of the groups in which squared weights of a curve are summed: see the field of `Tuning`."""
 
 
 @dataclass(frozen=True, eq=False)

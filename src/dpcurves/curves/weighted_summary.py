@@ -91,7 +91,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that intervals of weighted summaries use."""
+"""Standard deviations of noise that are added to a released sum of squares when it bounds a variance: see `Tuning`."""
 
 STATISTICS = COUNT, SUM, MEAN
 """Statistics of a weighted summary, which are the rows of its table. Another name is refused."""

@@ -88,7 +88,8 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` that figures are laid out with, unless a layout gets others."""
+"""Sizes of the parts of a figure, in shares, inches and points, and limits of its growth, unless a layout gets others.
+Effects stand at the fields of `Tuning`."""
 LEGEND_PLACES = ("upper right", "upper left", "lower right", "lower left", "center right", "center left")
 """Places of a legend inside a plot, in the order in which they are tried: corners before sides."""
 UNWRAPPED_LETTERS = 10_000

@@ -42,7 +42,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The values of `Tuning` with which cells for comparing two groups are proposed."""
+"""Numbers of cells that are tried for comparing two groups, and the size of the simulation: see `Tuning`."""
 PAIR = Categories("group", (0, 1))
 """Column with two groups in the made-up table from which the error of their comparison is simulated."""
 
