@@ -233,6 +233,8 @@ def add_privacy_arguments(function: Call) -> Call:
     return cast(Call, call_function)
 
 
+BOUNDS_ADVICE = ": both ends are one argument, bounds=(lower, upper)"
+"""End of the error for arguments ``lower`` and ``upper`` of a function that takes both as ``bounds``."""
 VALUES = "values"
 """First parameter of one-call functions of one column; functions that have it also take a table, with `COLUMN` and
 `WHERE`."""
@@ -283,8 +285,6 @@ def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tup
     return (), {**keywords, VALUES: selected}
 
 
-BOUNDS_ADVICE = ": both ends are one argument, bounds=(lower, upper)"
-"""End of the error for arguments ``lower`` and ``upper`` of a function that takes both as ``bounds``."""
 ADJACENCY_CHOICES = "dp.REPLACE_ONE (the number of records is public) or dp.ADD_REMOVE (it is private)"
 """Part of the error for a missing adjacency: what can be passed."""
 EXAMPLE_ARGUMENTS = {
