@@ -55,7 +55,7 @@ from dpcurves.curves import (
     ScoresQuestion,
     SummaryQuestion,
 )
-from dpcurves.curves.class_curves import MEAN_OF_BOTH, RATES
+from dpcurves.curves.class_curves import F1_INDEX, RATES
 from dpcurves.curves.summary import MeanQuestion, VarianceQuestion
 from dpcurves.data import Axis, Categories, Grid, Outside
 from dpcurves.privacy import Adjacency, PrivacyLoss
@@ -804,7 +804,7 @@ def at_a_threshold(release: Release, told: Any, above: Sequence[FloatArray]) -> 
     """A count and a rate of the confusion matrix at 0.3, by turns, and F1."""
     confusion, point = told.confusion(0.3), told.table.nearest_threshold_index(0.3)
     exact = [np.ravel([[each[row, -1] - each[row, point], each[row, point]] for row in (0, 1)]) for each in above]
-    cell, rate = release.seed // 2 % 4, release.seed // 2 % MEAN_OF_BOTH
+    cell, rate = release.seed // 2 % 4, release.seed // 2 % F1_INDEX
 
     def counts(level: float, *, population: bool) -> FloatArray:
         found = confusion.count_intervals(level, population=population)
@@ -820,7 +820,7 @@ def at_a_threshold(release: Release, told: Any, above: Sequence[FloatArray]) -> 
         yield from release.intervals("confusion: rate", value, at_place(confusion.intervals, rate), truths)
     if all(positive_above > 0 for *_, positive_above in exact):
         f1 = [2 * hit / (2 * hit + false + missed) for _, false, missed, hit in exact]
-        ends = at_place(confusion.intervals, MEAN_OF_BOTH)
+        ends = at_place(confusion.intervals, F1_INDEX)
         yield from release.intervals("confusion: f1", confusion.rates["f1"], ends, f1)
 
 

@@ -86,15 +86,20 @@ _LAZY_NAMES = {
     "study": ("Study",),
     "translation": ("use_language",),
 }  # fmt: skip
+"""Public names of `dpcurves` by the module that has them. Each is imported at its first use, so that ``import
+dpcurves`` stays fast."""
 _STAR_MODULES = ("curves", "shortcuts")
-"""Modules whose public names are all available here."""
+"""Modules all of whose public names (``__all__``) are also names of `dpcurves`, imported at their first use."""
 _EXTENSION_NAMES = {
     "Federation": "servers", "Local": "local", "Remote": "server", "audit": "audit", "local": "local", "pairs": "pairs",
     "postgres": "postgres", "spark": "spark", "spark_at": "spark", "sql": "sql", "streams": "streams",
 }  # fmt: skip
-"""Names that other packages declare as entry points, and the extra that installs their dependencies."""
+"""Public names of `dpcurves` that other packages declare as entry points, each with the pip extra that installs their
+dependencies. Without that package, using the name raises `MissingPackage`, which names the extra."""
 _MODULE_OF_NAME = {name: module_name for module_name, names in _LAZY_NAMES.items() for name in names}
+"""The module of each name in `_LAZY_NAMES`."""
 _ADJACENCIES = ("ADD_REMOVE", "REPLACE_ONE")
+"""Members of `Neighbours` that are also names of `dpcurves`, as in ``dpcurves.ADD_REMOVE``."""
 
 
 def __getattr__(name: str) -> Any:

@@ -36,9 +36,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Exact = Fraction | Decimal | int | float | str
 
 MAX_NUMBER_LENGTH = 400
-"""Largest number of characters of an exact number: enough for the numerator and denominator of a double."""
+"""Characters of an exact number, such as an epsilon: enough for the numerator and denominator of a double. A longer
+text is refused, because exact arithmetic on it is slow."""
 MAX_EXPONENT = 300
-"""Power of ten of an exact number, largest absolute value, close to the range of doubles (1e308)."""
+"""Largest absolute power of ten of an exact number, close to the range of doubles (1e308). Numbers outside 1e-300 to
+1e300 are refused, because exact arithmetic on them is slow."""
 
 
 def describe_value(value: object) -> str:
@@ -623,12 +625,14 @@ CHECKS: Mapping[tuple[str, str], Callable[[str, Any], object]] = MappingProxyTyp
     ("ax", "Axes"): require_axes, ("picture", "Axes"): require_axes,
     ("links", "Sequence[tuple[str, str]]"): require_links,
 })  # fmt: skip
-"""Checks of arguments that many methods have, by name and annotation without None."""
+"""Functions that check an argument before the method runs, by parameter name and annotation (without ``| None``), for
+parameters that many methods have. They raise an error that names the argument."""
 TYPE_CHECKS: Mapping[str, Callable[[str, Any], object]] = MappingProxyType({
     "bool": require_truth_value, "str": require_text, "str | Path": require_path,
     "Mapping": check_type(Mapping, "a mapping, as in {'old': 'new'},"),
 })  # fmt: skip
-"""Checks of all arguments of a type, by annotation without None and without brackets and their content."""
+"""Functions that check an argument before the method runs, by the parameter's annotation alone (without ``| None`` and
+without brackets and their content). `CHECKS` holds the ones that also depend on the name."""
 
 
 def check_common_arguments(function: Function) -> Function:
@@ -696,7 +700,7 @@ def remove_brackets(annotation: str) -> str:
 
 
 MISSING = object()
-"""The value of an argument that was not passed."""
+"""Stands for an argument that was not passed, which is then not checked; None may be passed."""
 
 
 def check_public_methods(kind: type[Any]) -> None:

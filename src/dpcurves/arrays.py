@@ -32,9 +32,9 @@ BoolArray = NDArray[np.bool_]
 
 
 P = ParamSpec("P")
-"""Arguments of a loop."""
+"""Parameters of a decorated function, for type checkers: a decorator such as the compiler of loops keeps them."""
 R = TypeVar("R")
-"""Result of a loop."""
+"""Return type of a decorated function, for type checkers."""
 
 
 def compile_loop(loop: Callable[P, R]) -> Callable[P, R]:

@@ -33,16 +33,18 @@ from .session import Session, answer_steps, plan_question
 from .trust import Central, TrustModel, run_conversation
 
 PLANNED_LOSS = PrivacyLoss.pure(1)
-"""Privacy loss of the planned conversations in the checks, pure epsilon 1: any value would do."""
+"""Privacy loss, pure epsilon 1, of the questions that the checks plan and answer with made-up counts: any value would
+do."""
 LOSSES = PLANNED_LOSS, PrivacyLoss.zcdp(Fraction(1, 2))
-"""Losses under which plans are made: one of pure differential privacy and one of zCDP."""
+"""Losses under which plans are made: one of pure differential privacy and one of zCDP, since both add other noise."""
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
 """Privacy loss, pure epsilon: noise at it is 0 with all but negligible probability, so that answers can be compared
-with the records. Only for synthetic records."""
+with the records. It protects nobody, so it is only for synthetic records."""
 EXTREME_COUNT = 2**40
-"""Records: a count far beyond any table. Noise can produce any integer, so the checks send extreme ones."""
+"""Records. Size of the counts, positive and negative, that the checks send as noisy answers: noise can produce any
+integer, and a result must be valid for all of them."""
 UNITS = 1000
-"""Units of the tables in the checks of bounded contribution: any number would do."""
+"""Public number of units, such as people, in the checks under replace-one: any number would do."""
 
 
 class Failure(AssertionError):

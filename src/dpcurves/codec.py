@@ -30,9 +30,10 @@ import numpy as np
 Kind = TypeVar("Kind")
 """The dataclass that is decoded."""
 JSON_SCALARS = frozenset({bool, int, float, str, NoneType})
-"""Types that JSON has, so that they are written as they are."""
+"""Types that JSON has: such items of a tuple are written as they are, without a call, because counts are long."""
 INLINED_FIELD = ""
-"""The key in ``FIELDS`` of a field whose own fields are inlined into the enclosing JSON object."""
+"""Key in ``FIELDS`` of a dataclass: the fields of the value under it are written into the enclosing JSON object instead
+of an object of their own."""
 JsonSchema: TypeAlias = Mapping[str, Any]
 """A JSON Schema, draft 2020-12."""
 Count: TypeAlias = Annotated[int, ("minimum", 1)]
@@ -40,7 +41,7 @@ Count: TypeAlias = Annotated[int, ("minimum", 1)]
 Natural: TypeAlias = Annotated[int, ("minimum", 0)]
 """Integer of at least 0, in the schema."""
 INTEGERS = {"type": "array", "items": {"type": "integer"}}
-"""JSON Schema of a list of integers."""
+"""JSON Schema of a list of integers, used in the schemas of several documents."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +270,8 @@ def _json_fields(kind: Any) -> Mapping[str, tuple[Field[Any], Any]]:
 
 
 EXACT_NUMBER = "-?[0-9]{1,4000}(/[1-9][0-9]{0,3999}|[.][0-9]{1,4000})?"
-"""Pattern of exact numbers in documents. An exponent, as in 1e999999999, would be multiplied out for hours."""
+"""Regular expression of exact numbers in JSON documents: integers, ratios and decimals of up to 4,000 digits. Anything
+else is refused: an exponent, as in 1e999999999, would take hours to multiply out."""
 
 
 def parse_exact_number(stored: Any) -> Fraction:
@@ -297,4 +299,5 @@ STORED_CODEC = Codec(
         Fraction: {"type": "string", "pattern": "^-?[0-9]+(/[1-9][0-9]*)?$"}, bytes: {"type": "string"},
     },
 )  # fmt: skip
-"""The codec of stored documents: exact numbers are strings, bytes are hexadecimal digits."""
+"""Writes and reads stored documents, such as released results: exact numbers become strings, bytes hexadecimal digits.
+Modules register their own types here."""

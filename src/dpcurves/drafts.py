@@ -44,11 +44,12 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 DRAFT_PREFIX = ".dpcurves-draft-"
-"""Beginning of the name of a draft."""
+"""Beginning of the name of a file that is written and then renamed to its final name."""
 DRAFT_PATTERN = re.compile(re.escape(DRAFT_PREFIX) + r"[0-9a-f]{16}(?:[.].{0,19})?(?<!-wal)(?<!-shm)(?<!-journal)")
-"""Name of a draft, with the ending of its file. Files that SQLite keeps beside a draft are not locked."""
+"""Matches names of drafts that may be removed as left over by a killed process, if nobody locks them. Files that SQLite
+keeps beside a draft are never locked, so they do not match."""
 SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
-"""Endings of the files that SQLite keeps beside a database."""
+"""Endings of the files that SQLite keeps beside a database; they are removed with it."""
 
 
 @contextmanager
@@ -184,15 +185,16 @@ def _remove_unlocked(path: str, folder: str | None = None) -> bool:
 
 
 LOCK_SUFFIX = ".lock"
-"""Ending of the file that is locked while the process of a scratch folder lives."""
+"""Ending of a file beside a scratch folder that is locked while its process lives. A folder whose file is not locked is
+removed by a later process."""
 USER_NUMBER = os.getuid() if hasattr(os, "getuid") else 0
-"""Number of the user who runs this process; 0 on Windows."""
+"""Number of the user who runs this process (0 on Windows), in the name of the user's folder of scratch folders."""
 SCRATCH_PARENT_PREFIX = "dpcurves-own-"
-"""Beginning of the name of a folder that holds one scratch folder, where the usual one may not be used."""
+"""Beginning of the name of a new folder for one scratch folder, if another user owns the usual one or may enter it."""
 SCRATCH_NUMBERS = count()
-"""Numbers of the scratch folders of this process."""
+"""Counter in the names of this process's scratch folders, so that no two have the same."""
 SWEPT_FOLDERS: set[Path] = set()
-"""Folders of scratch folders that this process has swept."""
+"""Folders in which this process has looked for left-over scratch folders, once each."""
 
 
 class ScratchFolder:

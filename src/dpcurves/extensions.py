@@ -23,9 +23,11 @@ from types import ModuleType
 from typing import Any
 
 PACKAGE_GROUP = "dpcurves.extensions"
-"""Entry point group of packages whose ``__all__`` is also available from `dpcurves`. The entry's name is not used."""
+"""Group of entry points by which other packages offer their public names (``__all__``) as names of `dpcurves`. The name
+of the entry is not used."""
 RESULT_GROUP = "dpcurves.results"
-"""Entry point group of single result classes; the entry's name is the kind of the result."""
+"""Group of entry points by which other packages offer result classes. The name of the entry is the kind of the result
+in JSON, as in ``cdf``; only the class that a document needs is imported."""
 
 
 @cache

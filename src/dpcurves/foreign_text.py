@@ -24,27 +24,27 @@ from html import escape
 from unicodedata import bidirectional, category
 
 LONGEST_LINE = 2_000
-"""Characters shown of one line in a terminal or log: more than any line of this package has, and fewer than fill a
-screen twice.
-"""
+"""Characters of one line in a terminal or log, of which a longer one is cut: more than any line of this package has,
+and fewer than fill a screen twice."""
 DEFAULT_IGNORABLE = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0"
 ) | frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
-"""Characters without a visible glyph that `INVISIBLE_CATEGORIES` does not cover, because their category is a letter,
-mark or symbol (Unicode: Default_Ignorable_Code_Point).
-"""
+"""Characters without a visible glyph whose category (letter, mark or symbol) is not one of `INVISIBLE_CATEGORIES`
+(Unicode: Default_Ignorable_Code_Point). Two names that differ in them alone look the same."""
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories without a visible glyph: control, format (directions, zero width), surrogate, private use,
-unassigned, line and paragraph separators.
-"""
+unassigned, line and paragraph separators. Terminals get such characters escaped."""
 UNSTORABLE_CATEGORIES = frozenset({"Cc", "Cs", "Cn"})
-"""Unicode categories of characters that XML cannot hold or that no font has."""
+"""Unicode categories of characters that XML cannot hold or that no font has: pages and pictures show U+FFFD instead."""
 REORDERING_CLASSES = frozenset(["R", "AL", "AN", "RLE", "LRE", "RLO", "LRO", "PDF", "RLI", "LRI", "FSI", "PDI", "BN"])
-"""Bidirectional classes (UAX #9) of characters that may reorder the words beside them, or that take no width."""
+"""Bidirectional classes (UAX #9) of characters that may reorder the words beside them or take no width. Text with one
+is isolated in HTML."""
 DIRECTION_OVERRIDES = frozenset("\u202d\u202e")
-"""Characters that force a direction of writing on all letters after them. No honest name has them."""
+"""Characters that force a direction of writing on all letters after them. No honest name has them; pages and pictures
+show U+FFFD instead."""
 DIRECTION_ENDS = {**dict.fromkeys("\u202a\u202b", "\u202c"), **dict.fromkeys("\u2066\u2067\u2068", "\u2069")}
-"""Characters that begin a direction of writing, each with the character that ends it (UAX #9)."""
+"""Characters that begin a direction of writing, each with the one that ends it (UAX #9), which is added if a line lacks
+it."""
 
 
 def is_hidden(character: str) -> bool:
@@ -87,7 +87,8 @@ MARKDOWN_CHARACTERS = re.compile(
     | (?<!.)[-#+=>] | (?<!.)\d{1,9}(?=[.)])  # lists, headings and quotations at the start""",
     re.VERBOSE | re.IGNORECASE,
 )
-"""Characters that mean something in a line of Markdown (CommonMark 0.31, tables and links of GitHub, formulas)."""
+"""Matches characters that mean something in a line of Markdown (CommonMark 0.31, tables and links of GitHub, formulas);
+each gets a backslash in front."""
 
 
 def escape_for_markdown(text: object, most: int = LONGEST_LINE) -> str:
@@ -138,7 +139,7 @@ class TypesetText(str):
 
 
 BREAKING_SPACES = re.compile(r"[^\S\u00a0\u202f]+")
-"""Spaces and line ends, without no-break spaces."""
+"""Matches spaces and line ends, without no-break spaces: a run of them becomes one space."""
 
 
 def flatten_label(text: object) -> str:

@@ -81,4 +81,4 @@ STYLE = """<style>
 .dpcurves .seeded{background:#b3261e;color:#fff;font-weight:700;padding:.35rem .75rem;border-radius:4px;
  margin:0 0 .75rem}
 </style>"""
-"""Style sheet of summaries of objects and of results."""
+"""Style sheet of the boxes in which notebooks show objects and results; a page of several results has it once."""

@@ -32,24 +32,33 @@ from .registry import NO_DETAILS, add_losses, format_entry, make_entry, read_abo
 from .translation import keep_names, translate, use_language
 
 FILE_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+"""Characters of the names of published files. A name with others is refused; in a title others become hyphens."""
 LONGEST_FILE_NAME = 100
-"""Largest length of a file name before its suffix, in characters. File systems allow 255 bytes, encrypted file systems
-about 140."""
+"""Characters of a file name before its suffix; a longer one is refused, or cut if it comes from a title. File systems
+allow 255 bytes, encrypted file systems about 140."""
 RESERVED_STEMS = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))}
 )
-"""File stems that Windows reserves for devices, with any suffix: no file may be named so."""
+"""Names of devices of Windows, which no file may have, with any suffix. Such a name is refused, or gets ``-result``
+appended if it comes from a title."""
 INDEX_FILE = "index.html"
+"""Published page with all results and links to the other files."""
 PRIVACY_TEXT = "PRIVACY.txt"
+"""Published text of the guarantee of each result."""
 METHODS_FILE = "METHODS.txt"
+"""Published paragraph on the methods, to be copied into a paper."""
 CITATION_FILE = "CITATION.cff"
+"""Published reference of this software (Citation File Format)."""
 REGISTRY_FILE = "registry.yaml"
+"""Published entry for the registry of differential-privacy deployments."""
 DEFAULT_TITLE = "Released results"
-"""Title of a publication that was given none."""
+"""Title of a publication that was given none; alone of all titles it is translated."""
 CHECKSUM_FILE = "SHA256SUMS"
+"""Published SHA-256 hashes of all other files. Written last, so that an interrupted run leaves none."""
 ADJACENCY_CHANGES = MappingProxyType({"replace-one": "replaced", "add-remove": "removed or added"})
-"""How neighbouring tables differ, by the first word of the adjacency."""
+"""How neighbouring tables differ, in the published guarantee, by the beginning of the adjacency's name."""
 PICTURE_SUFFIXES = (".svg", ".pdf", ".png")
+"""Picture formats that each published result is written in."""
 
 
 @check_common_arguments

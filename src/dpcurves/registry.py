@@ -32,23 +32,30 @@ from .privacy import format_loss
 from .privacy.adjacency import format_record_count
 
 SCHEMA = "opendp/deployments-registry-data, commit 3e9c812 of 2026-07-15"
-"""The schema that `ENTRY_FIELDS` states."""
+"""Version of the registry's schema that `ENTRY_FIELDS` states, named at the top of an entry."""
 STATUSES = (
     "Converted", "Draft", "Pending", "Changes Required", "Approved", "Approved (Update Requested)", "Approved (Pending)"
 )  # fmt: skip
+"""Words that the registry's schema allows for the status of an entry; others are reported as a fault."""
 PRODUCTS = (
     "Summary statistics", "Machine learning model", "Dataset", "Synthetic data", "Interactive API", "SQL queries"
 )  # fmt: skip
+"""Words that the registry's schema allows for what was published; the first one is the default."""
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
+"""Words that the registry's schema allows for the industry."""
 VARIANTS = ("Pure DP", "Approximate DP", "Zero-concentrated DP", "Renyi DP", "Custom")
+"""Words that the registry's schema allows for the definition of differential privacy."""
 MODELS = ("Local", "Central", "Shuffle", "Federated", "Varies")
+"""Words that the registry's schema allows for where noise is added."""
 RELEASES = ("One release", "Many releases")
+"""Words that the registry's schema allows for whether more releases follow."""
 SOURCES = ("Static", "Dynamic")
+"""Words that the registry's schema allows for whether new data come in."""
 ACCESS = ("Interactive", "Non-interactive")
-"""Words of the schema, from `STATUSES` on: the only values of their fields."""
+"""Words that the registry's schema allows for whether analysts ask questions."""
 TIERS = (1, 2, 3)
-"""Tiers of completeness of an entry, as the schema defines them: 1 is needed for a valid entry; 2 adds how often, from
-what and for whom; 3 adds details."""
+"""Tiers of completeness of the registry's schema: 1 is needed for a valid entry; 2 adds how often, from what and for
+whom; 3 adds details. An entry has the highest tier that is complete with all lower ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +120,12 @@ ENTRY_FIELDS = (
     EntryField("administrative", "notes", 0, about="notes"),
     EntryField("administrative", "registry_authors", 1, "texts", is_required=True, about="authors"),
 )
-"""All fields of the schema below ``deployment``, in its order. The schema names sources and notes in tier 1, but some
-deployments have none."""
+"""All fields of the registry's schema below ``deployment``, in its order. The schema names sources and notes in tier 1,
+but some deployments have none, so they count for no tier here."""
 PARAMETERS = ("epsilon", "delta", "rho")
+"""Keys that the registry's schema allows among the privacy parameters."""
 BASIC_SECTION = "basic"
-"""The section that the schema requires."""
+"""Section that the registry's schema requires in every entry."""
 TRUST_MODELS = MappingProxyType(
     {
         "one curator": (
@@ -152,7 +160,7 @@ TRUST_MODELS = MappingProxyType(
         ),
     }
 )
-"""Deployment model and actors by the first words of the trust model of a result."""
+"""Deployment model and actors in the registry's words, by the beginning of a result's trust model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +223,12 @@ class About:
 
 
 NO_DETAILS = About()
+"""Stands for the facts on a publication if nobody states any: the required ones are then named as missing."""
 CHOICES = MappingProxyType({entry.about: entry.choices for entry in ENTRY_FIELDS if entry.about and entry.choices})
+"""Words that a fact of the file of --about may have, by its key; others are refused. Keys without a choice take any
+text."""
 LIST_FIELDS = frozenset(entry.about for entry in ENTRY_FIELDS if entry.kind == "texts")
+"""Keys of the file of --about that take a list of texts, such as names."""
 TEMPLATE = """\
 # What only you know about a publication. Take the # off the lines that you fill in; the rest is named as missing.
 # dpcurves publish RESULT... --out DIR --about THIS_FILE     writes it into registry.yaml
@@ -258,7 +270,8 @@ TEMPLATE = """\
 # [purposes]
 # "study-delays" = "Annual report to the ministry"
 """
-"""The file that `dpcurves publish --about-template` writes."""
+"""Text of the file that ``dpcurves publish --about-template`` writes: facts that only people know, each commented
+out."""
 
 
 def read_about(path: str | Path) -> About:
@@ -353,6 +366,7 @@ def _is_date(text: str) -> bool:
 
 
 ZERO = Fraction(0)
+"""Exact zero, from which privacy losses are added up."""
 
 
 class TotalLoss(NamedTuple):
@@ -715,7 +729,7 @@ def check_entry(entry: object) -> list[str]:
 
 
 OUTER_CHOICES: Mapping[str, tuple[Any, ...]] = MappingProxyType({"status": STATUSES, "tier": TIERS})
-"""Choices of the fields beside ``deployment``."""
+"""Values that the registry's schema allows for the fields beside ``deployment``; others are reported as a fault."""
 
 
 def _has_choice(entry: Mapping[str, Any], key: str, choices: tuple[Any, ...]) -> bool:

@@ -40,17 +40,22 @@ from .registry import About
 from .translation import translate
 
 REVIEW_FILE = "REVIEW.md"
+"""File of a review, for somebody who must judge a deployment. It names people and requests, so that it is not written
+into a published folder."""
 ANSWER_SPACE = "______________________________"
-"""Space for an answer by hand, in Markdown."""
+"""Line on which a reviewer writes by hand, in Markdown."""
 NIST, W3C = "NIST SP 800-226", "W3C draft note"
+"""Names of the two guides whose questions a review answers, shown beside each question."""
 BOTH_GUIDES = (NIST, W3C)
+"""Both guides: for questions of a review that each of them asks."""
 SOURCES = (
     "- NIST SP 800-226: J. Near, D. Darais, N. Lefkovitz, G. Howarth, *Guidelines for Evaluating Differential Privacy "
     "Guarantees*, March 2025, <https://doi.org/10.6028/NIST.SP.800-226>.\n"
     "- W3C draft note: *Considerations for Reviewing Differential Privacy Systems*, W3C Group Draft Note, 12 February "
     "2026."
 )
-"""Markdown list of the guides. Titles are not translated, so that readers can find the documents."""
+"""Markdown list of the guides at the end of a review. Titles are not translated, so that readers can find the
+documents."""
 
 CHECKS = (
     "Each person has one record, or the rule for a person names the column that identifies people.",
@@ -59,7 +64,7 @@ CHECKS = (
     "Each published file belongs to a line of the table of releases, and none says that it is not private.",
     "All lines marked “To fill in” are answered.",
 )
-"""What a reviewer checks before signing."""
+"""Statements with boxes that a reviewer ticks before signing."""
 
 
 class ReviewQuestion(NamedTuple):

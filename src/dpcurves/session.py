@@ -91,8 +91,8 @@ Curve = TypeVar("Curve")
 
 
 MOST_NUMBERS_BUILT = 2**16
-"""Numbers of the last round up to which `plan_question` also builds the result of placeholder counts: building takes a
-few milliseconds."""
+"""Numbers of the last round up to which `plan_question` also builds the result, from placeholder counts, so that what
+could fail after the charge fails before it. Larger results are not built, since planning must stay fast."""
 
 
 class _AllRoundsPlanned(Exception):
@@ -563,19 +563,24 @@ def require_askable(question: object, loss: PrivacyLoss) -> PrivacyLoss:
 
 
 UNSTORABLE_PATTERN = "[\\0\\ud800-\\udfff]"
-"""Characters that ledgers and files cannot store: null and lone surrogates."""
+"""Matches characters that ledgers and files cannot store: null and lone surrogates. A question with one is refused."""
 
 
 DATE_QUESTIONS = (
     AutoRangeCdfQuestion, AutoRangeQuantilesQuestion, AutoRangeHistogramQuestion, AutoRangeWeightedCdfQuestion,
     AutoRangeWeightedHistogramQuestion, AutoRangeWeightedQuantilesQuestion,
 )  # fmt: skip
-"""Question classes whose axis is in dates if the column holds dates."""
+"""Question classes whose axis gets the unit date or moment if the column holds dates or times and no unit is stated."""
 MOMENT_KEY = "moment"
+"""Key, among the notes that the ledger keeps with a charge, of the number that identifies the engine's snapshot which
+the first round counted. A later round on another snapshot is refused, unless `TABLE_STATE_KEY` shows that the table is
+the same."""
 TABLE_STATE_KEY = "state of the table"
-"""Key of the engine's data version at which a question began."""
+"""Key, among the notes that the ledger keeps with a charge, of a number that changes whenever the table's data
+change."""
 ROWS_PER_UNIT_KEY = "rows per unit"
-"""Key of the contribution bound that a question found."""
+"""Key, among the notes that the ledger keeps with a charge, of the contribution bound that its first round found;
+further rounds keep to it."""
 
 
 class Session:

@@ -80,14 +80,18 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 Values: TypeAlias = Any
 """One-dimensional values: a list, a NumPy or Arrow array, or a series of pandas or Polars."""
 NOISELESS_EPSILON = 10**9
-"""Epsilon at which integer noise is 0 except with negligible probability (about exp(-10**9)); only for public rows."""
+"""Epsilon at which integer noise is 0 except with negligible probability (about exp(-10**9)). It protects nobody, so it
+is only for public records."""
 ARGUMENT_RANKS = {"adjacency": 1, "groups": 2, "bins": 2, "epsilon": 3, "rho": 3, "randomness": 5}
-"""Order of arguments in the signature of a one-call function, lowest rank first. Arguments without a default have rank
+"""Order of arguments in the signatures of one-call functions, lowest rank first. Arguments without a default have rank
 0, all other arguments rank 4."""
 
-NO_RANGE = "weights are summed along public cells: give a grid"
+WEIGHTED_RULE = "weights are summed along public cells: give a grid"
+"""Rule in the error for weights without a grid, in one-call functions that search for no range of weighted values."""
 WEIGHTED_HINT = "sums of weights use no hint: leave hint out"
+"""Rule in the error for a hint on the estimator beside weights."""
 NO_HINT = "a range search uses no hint: leave hint out, or give a grid"
+"""Rule in the error for a hint on the estimator without a grid."""
 
 
 class PrivacyArguments(TypedDict, total=False):
@@ -229,14 +233,20 @@ def add_privacy_arguments(function: Call) -> Call:
     return cast(Call, call_function)
 
 
+BOUNDS_ADVICE = ": both ends are one argument, bounds=(lower, upper)"
+"""End of the error for arguments ``lower`` and ``upper`` of a function that takes both as ``bounds``."""
 VALUES = "values"
+"""First parameter of one-call functions of one column; functions that have it also take a table, with `COLUMN` and
+`WHERE`."""
 COLUMN = "column"
+"""Parameter that names the column, or an expression of columns, if a table is passed."""
 WHERE = "where"
+"""Parameter of the filter of rows, if a table is passed."""
 TABLE_PARAMETERS = tuple(
     Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation="str | Expression | None")
     for name in (COLUMN, WHERE)
 )
-"""Parameters that functions of one column get in addition: name and filter of a column of a table."""
+"""Parameters that one-call functions of one column get in addition, for calls with a table: its column and filter."""
 
 
 class ColumnOfTable(dict[str, Any]):
@@ -275,14 +285,14 @@ def _select_column(args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[tup
     return (), {**keywords, VALUES: selected}
 
 
-BOUNDS_ADVICE = ": both ends are one argument, bounds=(lower, upper)"
 ADJACENCY_CHOICES = "dp.REPLACE_ONE (the number of records is public) or dp.ADD_REMOVE (it is private)"
+"""Part of the error for a missing adjacency: what can be passed."""
 EXAMPLE_ARGUMENTS = {
     "adjacency": "dp.ADD_REMOVE", "bounds": "(0, 100)", "grid": "dp.Grid(0, 100, cells=64)", "delta": '"1e-6"',
     "coverage": "0.95", "model": "dp.PUBLIC_MODEL", "row_categories": '("a", "b")', "column_categories": '("a", "b")',
     "x_grid": "dp.Grid(0, 100, cells=64)", "y_grid": "dp.Grid(0, 100, cells=64)",
 }  # fmt: skip
-"""Example values of arguments without a default, for the complete call in the error message."""
+"""Values of arguments without a default in the complete call that an error about missing arguments shows."""
 
 
 def _require_arguments(
@@ -475,7 +485,7 @@ def require_grid(grid: Grid | None) -> Grid:
         InvalidArgument: `grid` is None; weighted questions have no range search here.
     """
     if grid is None:
-        raise InvalidArgument("grid", NO_RANGE)
+        raise InvalidArgument("grid", WEIGHTED_RULE)
     return grid
 
 

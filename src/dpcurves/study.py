@@ -48,17 +48,23 @@ from .strategies.choice import find_unlisted
 from .trust import TrustModel
 
 WHOLE_BUDGET = Fraction(1)
-"""Fraction of the budget of a study: the whole."""
+"""Budget of a study as a fraction: questions without a stated share divide equally what others leave of it."""
 FALSE_ALARM_PROBABILITY = 0.05
-"""Probability of a false alarm of drift in a study, unless the study states another."""
+"""Probability of a false alarm of drift, for questions of a study that state no other. A smaller one misses more
+drift."""
 BILLION = 10**9
-"""Ledger units per epsilon or rho: the ledger counts whole billionths."""
+"""Ledger units per epsilon or rho: a ledger counts whole billionths, to which losses are rounded."""
 # Fields of the file: those of a question besides the question's own, numbers of the budget, and all of a study.
 STUDY_FIELDS = ("name", "share", "since", "false_alarm_rate", "title", "text", "view")
+"""Keys of a question in a study file that belong to the study; all others describe the question."""
 LOSS_FIELDS = ("epsilon", "rho", "delta")
+"""Keys of the budget in a study file."""
 KNOWN_FIELDS = (*LOSS_FIELDS, "question", "title", "text", "source", "labels", "categories", "view")
+"""All keys that a study file may have besides those within its questions; others are refused."""
 DEFAULT_TITLE = "Study"
+"""Title of the page of a study that states none."""
 NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
+"""Characters of the names of a study's questions, which become file names; a name with others is refused."""
 
 
 @dataclass(frozen=True, slots=True)

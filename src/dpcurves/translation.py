@@ -42,16 +42,21 @@ if TYPE_CHECKING:
     from babel import Locale
 
 ENGLISH = "en"
+"""Code of the language that all texts are written in; it needs no catalogue, and no Babel."""
 LANGUAGES: Mapping[str, str] = {ENGLISH: "English", "de": "Deutsch", "fr": "français", "es": "español"}
-"""Names of the languages of pages and pictures, each in that language, by the code of ISO 639-1."""
+"""Languages of pages and pictures by their code (ISO 639-1), each named in itself. Without Babel only English is
+offered."""
 CATALOGUES = Path(__file__).parent / "locale"
-"""Folder of the catalogues: ``LANGUAGE/LC_MESSAGES/dpcurves.po``."""
+"""Folder of the translations: ``LANGUAGE/LC_MESSAGES/dpcurves.po``."""
 NUMBER_PATTERN = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?%?"
-"""Regular expression of a number as the package writes it in English, such as ``-1,234.5e-6`` or ``95%``."""
+"""Matches a number as the package writes it in English, such as ``-1,234.5e-6`` or ``95%``; translations write it in
+the form of their language."""
 DATE_PATTERN = r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d)?)?(?: UTC)?"
-"""Regular expression of an ISO 8601 date, perhaps with a time and ``UTC``, as the package writes it in English."""
+"""Matches a date (ISO 8601), perhaps with a time and ``UTC``, as the package writes it in English; translations write
+it in the form of their language."""
 FIELD_PATTERN = re.compile(r"\{((number|date|name|phrase|text)(?:_\d)?)\}")
-"""Regular expression of a field of a message: its name, such as ``number_2``, and its kind, such as ``number``."""
+"""Matches a field of a message of the catalogue, in braces: its name, such as ``number_2``, and its kind, such as
+``number``."""
 PATTERNS_BY_KIND: Mapping[str, str] = {
     "number": NUMBER_PATTERN,
     "date": DATE_PATTERN,
@@ -59,7 +64,8 @@ PATTERNS_BY_KIND: Mapping[str, str] = {
     "phrase": ".+?",
     "text": ".+?",
 }
-"""Regular expression of the texts that a field of each kind may have."""
+"""Regular expressions of the texts that fill a field of a message, by its kind: a printed text is translated by the
+message that it matches."""
 logger = logging.getLogger(__name__)
 
 
@@ -347,7 +353,7 @@ class Reader:
 
 
 _READER: ContextVar[Reader | None] = ContextVar("reader", default=None)
-"""The translator of the current context; None if texts stay English."""
+"""The translator of the current context, as `use_language` sets it; None if texts stay English."""
 
 
 def list_languages() -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from scipy.stats import kstest
 
 from dpcurves.conversation import Setting
 from dpcurves.curves import HosmerLemeshow, HosmerLemeshowQuestion
-from dpcurves.curves.calibration import TEST_NUMBERS as NUMBERS
+from dpcurves.curves.calibration import TEST_GROUP_NUMBERS as NUMBERS
 from dpcurves.curves.score_groups import RECORDS_FRACTION, find_group_number
 from dpcurves.data import Values
 from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss, ReplaceOne

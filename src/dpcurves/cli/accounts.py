@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from ..arguments import InvalidArgument
 from .options import (
-    ACCOUNT,
+    ACCOUNT_HELP,
     Argument,
     Command,
     GuaranteeOptions,
@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from ..ledger import Account, Ledger, Statement
 
 SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:")
-"""URL schemes of ledgers that outlive the command."""
+"""Beginnings of the ledger URLs that commands accept: ledgers in SQLite files and PostgreSQL databases, which outlive
+the command. Any other URL is refused."""
 SQLITE_FILE_SUFFIXES = ("", ".key", "-wal", "-shm", "-journal", "-line")
-"""Name endings of the files of an SQLite ledger: database, key, SQLite's temporary files and the writer queue."""
+"""Appended to the file name of an SQLite ledger to name all its files: the database, its key, SQLite's temporary files
+and the queue of its writers."""
 CREATE_HINT = "make one with: dpcurves ledger create URL --dataset NAME --epsilon CAP --adjacency KIND"
-"""End of messages about a missing ledger or account: the command that makes one."""
+"""End of the error for a ledger or an account that does not exist: the command that makes one."""
 
 
 def open_ledger(url: str) -> Ledger:
@@ -146,7 +148,7 @@ def require_same_guarantee(guarantee: GuaranteeOptions, account: Account) -> Non
 
 Url = Annotated[str, Argument(metavar="URL", help="sqlite:///budget.db, or postgresql+psycopg://user@host/database.")]
 """Argument of all commands here: the URL of the ledger."""
-OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT, metavar="NAME")]
+OneOfSeveral = Annotated[str | None, Option(help=ACCOUNT_HELP, metavar="NAME")]
 """Option that names the account; None: the ledger's only one."""
 
 

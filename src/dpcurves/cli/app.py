@@ -36,7 +36,8 @@ DEFAULT_SIGNAL_HANDLERS: dict[signal.Signals, Callable[[int, FrameType | None], 
     signal.SIGINT: signal.default_int_handler,
     signal.SIGTERM: signal.SIG_DFL,
 }
-"""Python's handlers of the signals that are caught. A handler that a caller has installed is not replaced."""
+"""Python's own handlers of Ctrl-C and of termination. Only these are replaced while a command runs; a handler that a
+caller has installed stays."""
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def catch_signals() -> Iterator[Callable[[], int | None]]:
 
 
 COMMAND_ENTRY_POINTS = "dpcurves.commands"
-"""Entry-point group of other packages: the name of the package and the location of its `PackageCommands`."""
+"""Group of entry points by which other packages add commands: each entry loads a `PackageCommands`."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,8 @@ ALTERNATIVE_OPTIONS = MappingProxyType({
     ("grid", "edges", "values"): "--grid 0:100:64", ("epsilon", "rho"): "--epsilon 1",
     ("adjacency",): "--adjacency add-remove",
 })  # fmt: skip
-"""Alternative options, exactly one of them required (click cannot express this), with an example for a complete
-line."""
+"""Groups of options of which exactly one is required (click cannot express this), each with the example that an error
+message about missing options shows."""
 
 
 SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -144,7 +145,8 @@ SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "Several machines": ("engine", "serve", "server", "remote", "federation", "task", "aggregator", "contribute",
                          "pair", "ask", "local", "stream"),
 })  # fmt: skip
-"""Sections of the list of commands."""
+"""Commands of ``dpcurves --help`` by section. Commands in no section stand under More; a group of up to 12 commands has
+no sections."""
 OPTION_SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "Privacy": (
         "epsilon", "rho", "delta", "adjacency", "unit", "rows_per_unit", "units", "ledger", "dataset", "request_id",
@@ -154,10 +156,12 @@ OPTION_SECTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "Table": ("where", "delimiter", "table", "encoding", "decimal", "dates", "source"),
 })  # fmt: skip
-"""Sections of the options of a command with many options, by parameter names. Its own options come first."""
+"""Parameters of a command's options by section of its help. All others stand first, under Question; a command with up
+to 25 options has no sections."""
 
 
 NAME = "dpcurves"
+"""Name of the program in usage lines and completion scripts."""
 
 
 class Commands(click.Group):
@@ -247,15 +251,16 @@ class Commands(click.Group):
 
 
 PLAN = "plan"
-"""Name of the group of plans."""
+"""Name of the command group ``dpcurves plan``, whose commands compute expected errors and open no data."""
 LABEL_OPTIONS = MappingProxyType({
     "--rows": "--row-categories", "--columns": "--column-categories", "--label": "--classes", "--event": "--causes",
     "--by": "--categories", "--column": "--categories",
 })  # fmt: skip
-"""Options of columns whose labels must be declared, and the options of these labels. --column has labels where there is
-no --by."""
+"""Options that name a column, each with the option that lists its labels: ``--rows NAME=A,B`` is read as ``--rows NAME
+--row-categories A,B``. --column has labels only in commands without --by."""
 SELECTING_OPTIONS = ("--delta", "--universe")
-"""Options that select the categories of a column, whose text is then never a list of labels."""
+"""Options by which the categories of a column are found privately. With one of them ``NAME=A,B`` is taken as a column
+name and is not split into name and labels."""
 
 
 class OneCommand(click.Command):
@@ -484,14 +489,16 @@ def _to_interrupt(error: Exception) -> BaseException:
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
+"""Settings of click for all command groups: ``-h`` prints the help, as ``--help`` does."""
 EXIT_STATUS = (
     "Exit status: 0 done; 2 wrong usage; 3 budget exceeded; 4 unusable data or ledger; 5 not delivered; 6 flagged by "
     "an audit; 7 another machine did not answer."
 )
+"""Last lines of ``dpcurves --help``: what the exit status of a command means."""
 
 
 SHELLS = "bash", "zsh", "fish", "powershell"
-"""Shells that click makes completion scripts for."""
+"""Shells that click makes completion scripts for; ``dpcurves completion`` refuses another name."""
 
 
 def completion(*, shell: Annotated[str, Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")]) -> None:
@@ -522,7 +529,7 @@ CORE_COMMANDS = PackageCommands(
         )
     },
 )
-"""Commands of the core."""
+"""Commands, plans and command groups of this package; other packages add theirs by `COMMAND_ENTRY_POINTS`."""
 
 
 def build(typed: Sequence[str] = ()) -> Commands:
@@ -561,8 +568,10 @@ def build(typed: Sequence[str] = ()) -> Commands:
 
 
 VERSION = "--version"
+"""Option that prints the version. If it is the first word, no commands are built, so that it answers fast."""
 PLAN_DEFAULTS = MappingProxyType({"NAME": "", "U": "1", "P": "0.95", "public|disjoint|private": "public"})
-"""Defaults in a plan, by metavar, of options that a question requires but its plan does not depend on."""
+"""Values of options that a question requires but its plan does not depend on, by the placeholder of the option's value
+in the help. They make these options optional in ``dpcurves plan``; an empty one means the option's name."""
 Named = TypeVar("Named", Command, Group)
 
 

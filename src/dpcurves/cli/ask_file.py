@@ -44,11 +44,15 @@ UNRECORDED_NOTE = (
     "no --ledger was given, so this privacy loss is not recorded and not added to the loss of other"
     " calls; give --ledger URL to record it"
 )
+"""Note on standard error after a question that was asked without a ledger."""
 NEEDS_LEDGER = "only questions that a ledger pays for take this option; name the ledger with --ledger URL"
+"""Rule in the error for --view, --dataset or --request-id without --ledger."""
 UNTYPED_CSV_NOTE = (
     "a CSV file declares no types: each line is a record, dates such as 2020-01-31 are days since 1970 (--measured-in "
     "date shows them as dates), and other text, such as $5, is missing"
 )
+"""Note on standard error before a question whose range is found privately reads a CSV file, if no unit of the column is
+stated."""
 
 # Delivery of a curve to files and the terminal: a failure of one output does not prevent the others.
 
@@ -560,7 +564,8 @@ class FieldQuestions:
 
 
 QUESTION_ENTRY_POINTS = "dpcurves.questions"
-"""Entry-point group of question packages: the name of the package and the location of its `FieldQuestions`."""
+"""Group of entry points by which other packages add questions: each entry loads a `FieldQuestions`, whose commands the
+command line then offers."""
 
 # Two-sample tests, printed as lines above the table of both groups.
 

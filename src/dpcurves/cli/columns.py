@@ -41,11 +41,13 @@ if TYPE_CHECKING:
     from ..histograms import TableEstimator
 
 MOST_BARS = 40
-"""Cells of a histogram that are printed; more are merged with their neighbours."""
+"""Rows of a printed histogram; if it has more cells, neighbouring ones are merged until at most this number remain."""
 
 
 NOT_WEIGHTED = "weighted results do not support --{0}; leave --{0} or --weight out"
+"""Rule in the error for an option that cannot be combined with --weight; the braces take the option's name."""
 WEIGHTED_GRID = "weighted results of this command need public cells: give --grid lower:upper:cells, --edges or --values"
+"""Rule in the error for --weight without public cells, where the command cannot choose cells privately."""
 
 
 def build_weighted_question(kind: str, given_fields: Mapping[str, Any], **further_fields: Any) -> Any:
@@ -458,7 +460,9 @@ class Histogram2DView(PlainView):
 
 
 SUBSET_OPTIONS_RULE = "give --and-column and --and-smallest together, or neither"
+"""Rule in the error for one of --and-column and --and-smallest without the other."""
 ALPHA = "alpha: the covered records may be this many more or fewer than requested (exceeded with probability 0.05)"
+"""Legend of the column alpha of printed bounds, and of the line alpha of a plan."""
 
 
 @dataclass(frozen=True)
@@ -535,7 +539,8 @@ class BoundsView(PlainView):
 
 
 COUNTED_TOGETHER = "counted"
-"""Word for values of no listed category that are counted together."""
+"""Word of the option by which values of no listed category are counted as one category, other; the other word is
+missing, with which they count as missing values."""
 
 
 def _parse_other(argument: str, word: str) -> bool:
@@ -556,7 +561,7 @@ class CategoryOptions(options.QuestionOptions):
     categories: str | None = options.optional(
         "A,B,C", "Categories, declared in public. Without them, --delta or --universe selects those of many units."
     )
-    universe: str | None = options.optional("LETTERS:LENGTH", options.UNIVERSE)
+    universe: str | None = options.optional("LETTERS:LENGTH", options.UNIVERSE_HELP)
     other: str = options.option(
         "WORD", "Values of no listed category: counted (together, as other) or missing.", COUNTED_TOGETHER, _parse_other
     )

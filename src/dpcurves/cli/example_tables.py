@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 SUFFIXES = (".csv", ".parquet", ".duckdb")
-"""Formats by the ending of a file: CSV, Parquet, and a DuckDB database with one table of the file's name."""
+"""Endings of the files that ``dpcurves example`` writes: CSV, Parquet, or a DuckDB database with one table of the
+file's name. Other endings are refused."""
 Columns = dict[str, Any]
 """Arrays of equal length by column name."""
 
@@ -327,7 +328,7 @@ TABLES: Mapping[str, ExampleTable] = MappingProxyType({
     "loans": ExampleTable("loans of a year with a score", _make_loans),
     "me": ExampleTable("one person's record", _make_me),
 })  # fmt: skip
-"""All example tables by the stem of their file names."""
+"""Example tables by the stem of their file names: ``dpcurves example flights.csv`` writes the table ``flights``."""
 
 
 @cache
@@ -411,4 +412,4 @@ def write_table(path: Path, columns: Columns) -> None:
 
 
 EXAMPLE_COMMANDS: Mapping[str, Command] = MappingProxyType({"example": example})
-"""Commands that write example tables."""
+"""Commands that write example tables, by name: ``dpcurves example``."""

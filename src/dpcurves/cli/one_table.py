@@ -50,7 +50,7 @@ def scores(  # noqa: PLR0917
 
 
 STATISTICS = columns.SummaryView, columns.SummariesView
-"""Views of counts, sums, means and variances: of one result, and of one for each group."""
+"""How counts, sums, means and variances are printed and plotted: one result, or one for each category of --by."""
 COMMANDS = (
     make_question_command(
         "cdf", columns.cdf_question,
@@ -192,7 +192,8 @@ COMMANDS = (
     ),
     ask_study,
 )  # fmt: skip
-"""Commands of this package, in the order of the help text."""
+"""Question commands of this package, each with its options and the views that print its result, in the order of the
+help."""
 
 
 def _list_commands() -> Iterator[Command]:
@@ -208,7 +209,7 @@ def _list_commands() -> Iterator[Command]:
 
 
 QUESTIONS: Mapping[str, Command] = MappingProxyType({command.__name__: command for command in _list_commands()})
-"""All commands by name, including commands of other packages."""
+"""All question commands by name, those of installed packages included."""
 
 
 def commands_for_terms(terms: type[Any], *, plans: bool = False) -> dict[str, Command]:

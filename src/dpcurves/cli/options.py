@@ -48,13 +48,15 @@ if TYPE_CHECKING:
 Choice = TypeVar("Choice")
 Label = str | int | float | bool
 DECLARED_NUMBER = "number:"
-"""Prefix of a label that is a number in the data, as in ``number:1``."""
+"""Prefix of a label that is a number in the data, as in ``number:1``. Without it a label is text, so that 01 stays
+01."""
 BLANKS = " \t"
-"""Characters that are stripped around a label; other blank characters, such as U+00A0, belong to it."""
+"""Blanks that are stripped around a typed label (space and tab). Others, such as U+00A0, belong to the label."""
 TRUTH = {"true": True, "false": False}
-"""Truth values as typed after ``number:``."""
+"""Truth values that may be typed after ``number:``, in any case, as in ``number:true``."""
 LIST_ITEM = re.compile(r'[ \t]*("(?:[^"]|"")*"|[^,"]*)[ \t]*(?:,|\Z)')
-"""One item of a comma-separated list. An item in double quotes may contain commas; a doubled quote is a quote."""
+"""Matches one item of a comma-separated list, as of labels. An item in double quotes may contain commas; a doubled
+quote inside stands for one. Text that does not match is refused."""
 
 
 def parse_integer(argument: str, text: str, minimum: int = 1) -> int:
@@ -120,6 +122,7 @@ def parse_positive_number(argument: str, text: str) -> float:
 
 
 AUTO = "auto"
+"""Word for a unit, bounds or a grid that is chosen by the question instead of typed."""
 
 
 def parse_magnitude(argument: str, text: str) -> float:
@@ -333,6 +336,7 @@ Command = Callable[..., None]
 Group = type[Any]
 Reader = Callable[[str, str], Any]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+"""Default of parameters that take a mapping: an empty one, which cannot be changed by mistake."""
 
 
 def _complete_files(context: object, parameter: object, typed: str) -> list[CompletionItem]:
@@ -672,20 +676,28 @@ def values_of(group: Any) -> dict[str, Any]:
 # Methods raise `Misuse` if options contradict each other or a required option is missing.
 
 
-ACCOUNT = "Account in the ledger. Required if the ledger has several accounts."
+ACCOUNT_HELP = "Account in the ledger. Required if the ledger has several accounts."
+"""Help of --dataset."""
 COLUMN_HELP = 'Numeric column, or an SQL expression of columns, e.g. "wage / hours".'
+"""Help of --column and of other options that take a numeric column."""
 MODEL_FILE_PREFIX = "@"
-"""Prefix that marks a model file where a column of scores is expected, as in ``@model.json``."""
+"""Prefix by which --score names a file of a model instead of a column, as in ``--score @model.json``: the model then
+computes the scores."""
 NEEDS_GRID = "give --grid lower:upper:cells (or --edges, or --values): --{} needs a grid"
+"""Rule in the error for an option that cannot be used without public cells; the braces take the option's name."""
 STANDARD_INPUT = "-"
+"""Value of DATA with which CSV records are read from standard input instead of a file."""
 NO_AUTO = (
     "auto is for cdf, quantiles, histogram, survival and scores of one table; here write public cells, as 0:100:256 "
     "(dpcurves task suggest proposes cells from a public sample)"
 )
+"""Rule in the error for --grid auto in a command that cannot choose cells privately."""
 NO_GRID = "give --grid lower:upper:cells (or --edges, or --values); bounds are declared, never read from the data"
-SCORES_OUTSIDE_HELP = (
+"""Rule in the error for a question without its required cells."""
+SCORES_OUTSIDE_RULE = (
     "here scores outside of the grid are counted separately and belong to no group; leave --outside out"
 )
+"""Rule in the error for an --outside that asks for clipping, where scores beyond the grid are counted apart."""
 
 
 @dataclass(frozen=True)
@@ -809,7 +821,7 @@ class PayingAccountOptions:
     ledger: str | None = optional(
         "URL", "Ledger that is charged, as in sqlite:///budget.db. Its account fixes adjacency and unit."
     )
-    dataset: str | None = optional("NAME", ACCOUNT)
+    dataset: str | None = optional("NAME", ACCOUNT_HELP)
     request_id: str | None = optional(
         "ID", "Name of this request. The same question under the same name costs nothing."
     )
@@ -826,7 +838,7 @@ class StoredViewOptions:
         "NAME", "View of the account in --ledger: only its rows, with its derived columns. Nothing is charged."
     )
     ledger: str | None = optional("URL", "Ledger that stores the view, as in sqlite:///budget.db.")
-    dataset: str | None = optional("NAME", ACCOUNT)
+    dataset: str | None = optional("NAME", ACCOUNT_HELP)
 
     def require_view(self) -> None:
         """Refuse --view without --ledger, and --ledger or --dataset without --view, because a plan reads the ledger for
@@ -840,9 +852,12 @@ class StoredViewOptions:
 
 
 POSTGRES = ("postgresql://", "postgres://")
+"""Beginnings of URLs of PostgreSQL databases."""
 SPARK = "sc://"
+"""Beginning of URLs of Spark Connect servers."""
 ENGINES = (*POSTGRES, SPARK)
-"""URL prefixes of database engines that count records in place."""
+"""Beginnings of URLs of database engines, which count the records where they are. DATA with another beginning is a
+file."""
 
 
 @dataclass(frozen=True)
@@ -937,10 +952,11 @@ class FilterOptions:
         return question if self.where is None else replace(question, where=self.where)
 
 
-UNIVERSE = (
+UNIVERSE_HELP = (
     "Find unlisted categories among all strings of these letters up to this length, e.g. a-z:12 (no delta needed), or "
     "by hashes of their names, e.g. hashed:32."
 )
+"""Help of --universe."""
 
 
 @dataclass(frozen=True)
@@ -953,7 +969,7 @@ class SplitOptions(QuestionOptions):
         "Without listed categories, --delta or --universe selects those that many units have.",
     )
     categories: str | None = optional("A,B,C", "Categories, declared in public. Other values count as missing.")
-    universe: str | None = optional("LETTERS:LENGTH", UNIVERSE)
+    universe: str | None = optional("LETTERS:LENGTH", UNIVERSE_HELP)
 
     def question_fields(self, defaults: Mapping[str, Any]) -> dict[str, Any]:
         """Return the field `by` with the columns to split by; no field without --by.
@@ -1093,7 +1109,8 @@ def parse_grid(option: str, text: str) -> Grid:
         return Grid.parse(text)
 
 
-VALUE: Callable[[Any], str] = attrgetter("value")
+MEMBER_VALUE: Callable[[Any], str] = attrgetter("value")
+"""Takes the name of an enumeration's member from its value: an option whose words are these values."""
 
 
 def make_member_parser(module: str, kind: str, name: Callable[[Any], str]) -> Reader:
@@ -1253,7 +1270,7 @@ class GroupedCells(CellOptions):
         from ..data import Outside
 
         if CellOptions._apply_outside(self, grid).outside is Outside.CLIPPED and self.outside is not None:
-            raise Misuse("outside", SCORES_OUTSIDE_HELP)
+            raise Misuse("outside", SCORES_OUTSIDE_RULE)
         return grid
 
 
@@ -1341,7 +1358,7 @@ class HintedCells(CellOptions):
     hint: str | None = optional(
         "WORD",
         "What is publicly known of the values: peaked (in a small part of the range) or atoms (in single cells).",
-        make_member_parser("queries", "Hint", VALUE),
+        make_member_parser("queries", "Hint", MEMBER_VALUE),
     )
 
 
@@ -1460,7 +1477,7 @@ class ThresholdCells(CellOptions):
         "quantiles|medians|fixed",
         "Thresholds: at private quantiles of the scores, at private medians of medians, or fixed by the grid.",
         "quantiles",
-        make_member_parser("curves", "RocThresholds", VALUE),
+        make_member_parser("curves", "RocThresholds", MEMBER_VALUE),
     )
     some: EdgeSubsetOptions = EdgeSubsetOptions()
 
@@ -1509,6 +1526,7 @@ class WeightOptions(QuestionOptions):
 
 
 COUNTED_COLUMN = make_option_group(column=option("NAME", f"{COLUMN_HELP} Without it, all records count.", "*"))
+"""Option --column of ``dpcurves count``, which may be left out: `*`, the default, counts all records."""
 _Probabilities = make_option_group(
     probabilities=option("P,P,P", "Probabilities between 0 and 1.", "0.25,0.5,0.75", parse_numbers)
 )
@@ -1531,11 +1549,13 @@ class ProbabilityOptions(_Probabilities):  # type: ignore[valid-type, misc]
 MOMENTS = make_option_group(
     moments=option("N", "2: count, sum, mean and variance; 1: no variance, and less noise.", "2", parse_integer)
 )
+"""Option --moments of summaries. The variance (2) takes part of the privacy budget."""
 COVERAGE = make_option_group(
     coverage=option(
         "P", "Share of records inside the bounds; in residual plots, inside both bounds.", parse=check_positive_number
     )
 )
+"""Option --coverage of private bounds: the share of records that they should contain."""
 ORIGIN = make_option_group(
     model=option(
         "public|disjoint|private",
@@ -1543,6 +1563,7 @@ ORIGIN = make_option_group(
         parse=make_member_parser("privacy", "ModelOrigin", lambda each: each.name.lower()),
     )
 )
+"""Option --model of questions about a model's residuals: on what records the model was trained."""
 BINS = make_option_group(
     bins=option(
         "N",
@@ -1551,6 +1572,7 @@ BINS = make_option_group(
         parse_integer_above_one,
     )
 )
+"""Option --bins of binned residuals: the largest number of bins."""
 GROUPS = make_option_group(
     groups=optional(
         "N",
@@ -1558,4 +1580,6 @@ GROUPS = make_option_group(
         parse_integer_above_one,
     )
 )
+"""Option --groups of calibration curves and Hosmer-Lemeshow tests: the number of score groups."""
 CELLS = make_option_group(cells=option("N", "Cells along each axis, at most 256.", "64", parse_integer))
+"""Option --cells of residual plots: the resolution of each axis."""

@@ -72,16 +72,17 @@ def parse_json_object(option: str, text: str) -> dict[str, Any]:
 
 
 PLOT_SUFFIXES = (".svg", ".png", ".pdf", ".json")
-"""File endings of plots."""
+"""File endings that --plot accepts: three picture formats, and a description of the picture in JSON."""
 SUFFIXES_BY_OPTION = MappingProxyType({"plot": PLOT_SUFFIXES, "xlsx": (".xlsx",), "html": (".html", ".htm")})
-"""File endings that an option requires."""
+"""File endings that an option requires; a file with another ending is refused."""
 OPTIONS_BY_SUFFIX = MappingProxyType({
     ".csv": "csv", ".xlsx": "xlsx", ".html": "html", ".htm": "html", **dict.fromkeys(PLOT_SUFFIXES[:-1], "plot"),
 })  # fmt: skip
-"""Options by the file ending that they write."""
+"""For a file ending that --json refuses: the option that writes such files, named in the error message."""
 STANDARD_OUTPUT = "-"
+"""Value of --json with which the document goes to standard output, and tables to standard error."""
 PLOT_STYLES = "paper", "slides", "dark"
-"""Plot styles of `display.styles`, repeated here to avoid the import of matplotlib."""
+"""Words of --style, which are the keys of `display.styles.STYLES`, repeated here to avoid the import of matplotlib."""
 
 
 class IntervalSettings(NamedTuple):
@@ -415,8 +416,10 @@ def check_language(language: str) -> str:
 
 
 MOST_BANDED = 2**16 + 1
-"""Points of a curve up to which a band is shown: simulating noise for more takes long."""
+"""Points of a curve up to which a band is computed. Longer results are shown without a band, because simulating their
+noise takes long."""
 SIMULTANEOUS_LABEL = "simultaneous intervals"
+"""Words for intervals that hold all at once, in tables and plots."""
 Curve = TypeVar("Curve", contravariant=True)
 
 

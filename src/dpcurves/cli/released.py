@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..curves.result import ReleasedResult
 
 DEFAULT_QQ_PROBABILITIES = "0.01,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.99"
-"""Probabilities of the quantiles that `qq` compares by default."""
+"""Default of --p of ``dpcurves qq``: at these probabilities the quantiles of both samples are compared."""
 
 
 def compare(
@@ -543,14 +543,20 @@ def publish(
             "out", f"{out!r} cannot be written ({error.strerror}); name a file in a folder where you may write"
         ) from None
     print_to_console(make_console(), f"written: {len(files)} files in {out!r}{replaced}")
-    missing = [line for line in (Path(out) / REGISTRY_FILE).read_text(encoding="utf-8").splitlines() if MISSING in line]
+    missing = [
+        line
+        for line in (Path(out) / REGISTRY_FILE).read_text(encoding="utf-8").splitlines()
+        if MISSING_FIELD_MARK in line
+    ]
     if missing:
         print_to_console(make_console(), f"{REGISTRY_FILE} lacks {len(missing)} required facts: {ABOUT_HINT}")
 
 
-MISSING = "# Missing (required)"
-"""Start of the lines of a registry entry that name a required field."""
+MISSING_FIELD_MARK = "# Missing (required)"
+"""Marks, in the registry entry of a publication, a required field that nobody filled in; ``dpcurves publish`` counts
+these lines."""
 ABOUT_HINT = "fill in the file of dpcurves publish --about-template FILE, and give it as --about FILE"
+"""End of the message on required facts that a registry entry lacks: how to state them."""
 
 
 def _write_about_template(file: str) -> None:
@@ -658,3 +664,4 @@ RELEASED_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({
     "show": show, "make-consistent": make_consistent, "publish": publish, "review": review,
     "compare": compare, "qq": qq, "drift": drift,
 })  # fmt: skip
+"""Commands on stored results by name. They read released numbers only and spend no budget."""

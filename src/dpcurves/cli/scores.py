@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from ..models import NumericColumn
 
 NUMBERS = "numbers"
-"""Value of ``--show`` that prints single numbers and no curve."""
+"""Default value of --show: single numbers such as the area under the curve are printed, and no curve."""
 PROBABILITY_METRICS = ("calibration", "decision-curve")
-"""Metrics that need scores in [0, 1]."""
+"""Values of --show that need scores from 0 to 1: they are refused if the grid is unknown or goes beyond."""
 METRIC_READERS: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
     {
         NUMBERS: lambda scores, threshold: scores,
@@ -62,13 +62,14 @@ METRIC_READERS: Mapping[str, Callable[[Scores, float], Any]] = MappingProxyType(
         "confusion": lambda scores, threshold: scores.confusion(threshold),
     }
 )
-"""Metrics of released scores that ``--show`` offers."""
+"""Values of --show, each with a function of the released scores and the threshold that computes what is shown."""
 GAPS = "gaps"
-"""The metric that compares all groups."""
+"""Value of --show that compares all groups of --by; it is refused without --by."""
 SIMULTANEOUS_CURVES = {
     "roc": "roc", "gain": "cumulative_gain", "calibration": "calibration", "decision-curve": "decision_curve",
 }  # fmt: skip
-"""Curves with bands that can be simultaneous over all groups."""
+"""Values of --show for which ``--bands all`` draws bands that hold for all groups at once, each with the name of the
+method that computes the curve."""
 
 
 @dataclass(frozen=True)

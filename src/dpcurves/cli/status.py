@@ -35,4 +35,5 @@ class ExitStatus(IntEnum):
 
 
 COMPLETION_VARIABLE = "_DPCURVES_COMPLETE"
-"""Environment variable by which the script of ``dpcurves completion`` asks for completions."""
+"""Environment variable that the script of ``dpcurves completion`` sets when Tab is pressed: the program then prints
+completions of the typed words and ends."""

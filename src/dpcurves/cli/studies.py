@@ -61,15 +61,20 @@ ADAPTIVE_NOTE = (
     "\nLater rounds depend on the noisy answers of earlier ones: the plan assumes that records are spread evenly, or, "
     "if their number is private, that all cells are counted. A curve is estimated from all rounds together."
 )
-"""Line below the table of a plan whose later rounds depend on noisy answers."""
+"""Line below the table of a plan whose later rounds depend on noisy answers of earlier ones, so that their errors are
+only expected."""
 FORECAST_HINT = "\nFor half widths of bands and intervals: --forecast N; --plot FILE draws them."
+"""Hint below the table of a plan without a forecast."""
 PLOT_HINT = "\n--plot FILE draws what the answer would look like."
+"""Hint below the table of a plan with a forecast."""
 FILTER_HINT = "noise is the same for any filter; --share-of-rows 0.1 shows errors for rows of which a tenth passes"
+"""Note of a plan whose question has a filter (--where) without --share-of-rows."""
 EXAMPLE_LINE = re.compile(r"(Example: dpcurves) (\S+) \S+[.](?:csv|parquet)")
-"""Example line of a question's help, from which the example of its plan is made."""
+"""Finds the example in a question's help, which names a file; the help of ``dpcurves plan`` shows it without the file
+and with ``plan`` before the command."""
 ALPHA_RISK = 0.05
 """Probability, 5 %, that the error of an answer exceeds the alpha that `dpcurves plan` prints: the usual complement of
-a 95 % interval."""
+a 95 % interval. A smaller one prints a larger alpha."""
 
 
 @dataclass(frozen=True)
@@ -418,7 +423,7 @@ def ask_study(
     ledger: Annotated[
         str | None, Option(help="Ledger that is charged. With a ledger, a second run is free.", metavar="URL")
     ] = None,
-    dataset: Annotated[str | None, Option(help=options.ACCOUNT, metavar="NAME")] = None,
+    dataset: Annotated[str | None, Option(help=options.ACCOUNT_HELP, metavar="NAME")] = None,
     out: Annotated[str, Option(help="Folder for the curves, the plots and the page.", metavar="DIR")] = "study",
     title: Annotated[str | None, Option(help="Title of the page, instead of the title in STUDY.")] = None,
     model_card: Annotated[

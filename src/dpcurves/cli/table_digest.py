@@ -72,7 +72,8 @@ CHANGED_TABLE_WARNING = (
     "the table differs from the one that this account was asked about before: if that is on purpose, name it with a "
     "version, as in --dataset visits@12; thresholds of one request must be asked of one table"
 )
-"""Warning about a changed table."""
+"""Warning if a file's hash differs from the one stored when the same account was last asked; the question is asked all
+the same."""
 
 
 def _hash_file(path: Path) -> str:

@@ -41,14 +41,15 @@ if TYPE_CHECKING:
 # Map each exception to one line of text and an exit status.
 
 
-OPTIONS = {"request": "request-id"}
-"""Options whose argument in the library has another name."""
-STATUS = {
+OPTION_NAMES = {"request": "request-id"}
+"""Options whose argument in the library has another name: error messages show the option's name."""
+STATUS_BY_EXCEPTION = {
     "BudgetExceeded": ExitStatus.BUDGET, "UnsupportedQuery": ExitStatus.USAGE, "Misuse": ExitStatus.USAGE,
     "OutputError": ExitStatus.OUTPUT,
     "UnreadOutput": ExitStatus.UNREAD, "ServiceUnavailable": ExitStatus.AWAY,
 }  # fmt: skip
-"""Exit statuses by class name of the exception. Importing the classes would slow down every start."""
+"""Exit statuses by class name of the exception (importing the classes would slow down every start). Other errors in an
+argument end with DATA if `DATA_ARGUMENTS` has it, or else with USAGE."""
 CLICK_REWORDINGS = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
@@ -68,12 +69,15 @@ CLICK_REWORDINGS = tuple(
         (r"^Got unexpected extra argument\S* \((.*)\)$", r"argument: nothing is expected here, got \1"),
     )
 )
-"""Patterns of click's messages, with the form that puts the argument first."""
+"""Patterns of click's error messages, each with what replaces it, so that all messages begin with the argument."""
 COLUMN_OPTIONS = ("column", "and_column", "by", "label", "score", "predicted", "residual", "time", "event")
-"""Options whose value is the name of a column."""
+"""Options whose value is a column. If the library refuses a column, the message names the option that it was typed
+for."""
 BOTH_LOSSES = "epsilon, rho"
+"""Argument name in errors that concern epsilon and rho together; if only one of them was typed, the message names that
+one."""
 DATA_ARGUMENTS = frozenset({*COLUMN_OPTIONS, "data", "table", "unit", "ledger", "key"})
-"""Arguments whose errors concern the data or the ledger, with exit status DATA."""
+"""Arguments whose errors concern the data or the ledger: the command then ends with exit status DATA (4)."""
 
 
 class Refusal(NamedTuple):
@@ -193,8 +197,8 @@ def describe_error(error: BaseException) -> Refusal:
         return Refusal(_on_one_line(_describe_usage_error(error)), ExitStatus.USAGE)
     if isinstance(error, ArgumentError):
         names = (name.replace("_", "-") for name in error.argument.split(", "))
-        line = f"{', '.join(OPTIONS.get(name, name) for name in names)}: {error.rule}"
-        status = STATUS.get(
+        line = f"{', '.join(OPTION_NAMES.get(name, name) for name in names)}: {error.rule}"
+        status = STATUS_BY_EXCEPTION.get(
             type(error).__name__, ExitStatus.DATA if error.argument in DATA_ARGUMENTS else ExitStatus.USAGE
         )
         hint = "; run the same again later" if status == ExitStatus.AWAY and " again" not in line else ""

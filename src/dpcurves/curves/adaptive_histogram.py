@@ -65,11 +65,14 @@ from .summary import (
 )
 
 TAIL_FRACTION = Fraction(1, 10)
-"""Budget fraction of the counts around the clipping bounds, from which the sums beyond the bounds are estimated."""
+"""Budget fraction of the counts around the clipping bounds, from which the sums of values beyond the bounds are
+estimated; the sum between the bounds gets what this and the pilot queries leave."""
 LEAST_BOUND = 1e-290
-"""Units of the column: the smallest nonzero bound. A narrower cell holds zeros alone."""
+"""Smallest nonzero absolute value of an edge or bound, in units of the column: a smaller one becomes 0, since a
+narrower cell holds zeros alone. Also the least noise that errors are computed with."""
 NEGLIGIBLE_RATIO = 1e-6
-"""Ratio: numbers that differ by less are treated as equal. Also the smallest share of records beyond a bound."""
+"""A ratio of two tail steps that differs from 1 by less counts as 1, which avoids dividing by almost 0. Also the least
+share of records beyond a bound that is extrapolated to: smaller shares are raised to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,8 @@ class PilotTuning:
 
 
 TUNING = PilotTuning()
+"""Numbers that choose cells, clipping bounds and tail points from the pilot queries, such as the share of records that
+may lie beyond a histogram's cells. Units and effects stand at the fields of `PilotTuning`."""
 
 
 class PilotEstimate(NamedTuple):
@@ -513,7 +518,7 @@ class AutoRangeHistogramQuestion(TableQuestion):
 
 
 MISSED_RECORDS_NOTE = "the {}, {} to {}, may miss all records"
-"""Note on bounds or cells that were chosen although no decade is significantly occupied."""
+"""Note on bounds or cells that were chosen although the noisy counts of no power of ten stand out from the noise."""
 
 
 def _note_on_cells(pilot: PilotEstimate, grid: Grid, counts: FloatArray, label: str) -> str:

@@ -62,9 +62,10 @@ from .quantiles import Quantiles, parse_shares
 from .question import TableQuestion, build_privacy_statement
 
 PILOT_FRACTION = Fraction(1, 5)
-"""Budget fraction of the pilot queries that choose a grid. The counts on this grid get the rest."""
+"""Budget fraction of the pilot queries that choose a grid; the counts on this grid get the rest. A larger fraction
+chooses the grid more reliably, and leaves more noise in the counts."""
 NO_RANGE_NOTE = add_advice("no range was significant above the noise: {}", "give a range, or ask with a larger loss")
-"""Note on a column in which the pilot queries found no occupied decade."""
+"""Note on a column for which the pilot queries found no power of ten whose noisy count stands out from the noise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,16 +55,20 @@ from .result import NO_CATEGORY, SUMMARY_LEVEL, TUNING, IntervalResult, PlotArgu
 from .summary import format_with_intervals
 
 LISTED = "listed"
+"""Order of bars: as the categories were listed."""
 BY_COUNT = "count"
+"""Order of bars: the largest released count first."""
 BY_NAME = "name"
+"""Order of bars: by name, numbers by size."""
 ORDERS = LISTED, BY_COUNT, BY_NAME
-"""Words for the order of categories: as listed, by decreasing released count, or by name."""
+"""All orders of bars. Another word is refused."""
 MOST_CATEGORIES = 2**12
-"""Categories. Largest number of a bar chart: simulating the noise of all of them takes 64 MB."""
+"""Largest number of categories of a bar chart; more are refused. Simulating the noise of so many takes 64 MB."""
 NEARLY_ALL_OTHER = add_advice(
     "about {share:.0%} of the records with a value, by released counts, are in none of the listed categories",
     "compare the spelling of the categories with that of the data",
 )
+"""Note if nearly all records with a value are in no listed category, which is most often a matter of spelling."""
 
 
 class CountNoise(NamedTuple):

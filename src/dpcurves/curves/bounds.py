@@ -54,18 +54,18 @@ from .question import TableQuestion, build_privacy_statement
 from .result import UNINFORMATIVE_RELEASE, PlotArguments, ReleasedResult
 
 COVERAGE_CONFIDENCE = 0.95
-"""Probability with which released bounds contain at least the stated share of the records."""
+"""Probability with which released bounds contain the stated share of the records, minus the number of records in their
+statement. A larger one makes this number larger."""
 CAPPED_SEARCH_NOTE = add_advice(
     "no interval seemed wide enough: this is the widest that was tried", "ask again with a larger unit"
 )
-"""Note if the search ended at the largest interval."""
+"""Note if the search for bounds ended at the widest interval that it tries, which may cover too few records."""
 FEW_RECORDS_NOTE = f"the interval may hold none of the records: {UNINFORMATIVE_RELEASE} of them"
-"""Note if the public number of records is so small that the interval need not hold any, for all that is known."""
+"""Note if there are so few records, by their public number, that the noise allows for an interval without any."""
 SMALLEST_UNIT = 2.0**-30
-"""Unit of the bounds if the magnitude of values is unknown, about a billionth. Bounds are then powers of two from
-there. Further intervals with few records cost no budget: they only add a small probability that noise ends the search
-early.
-"""
+"""Unit of the search for bounds if the magnitude of the values is unknown, about a billionth. Bounds are then this
+number times a power of two. That the search begins so low costs no budget: intervals with few records only add a small
+probability that noise ends it early."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -295,10 +295,10 @@ def ask_for_bounds(query: CoverageQuery, budget_fraction: Fraction) -> Needs[tup
 
 
 BOUNDS_QUESTION_EXAMPLE = 'a BoundsQuestion, as in BoundsQuestion("x", 1, 0.9),'
-"""Expected value in a message."""
+"""What the error about an argument of another type says is needed."""
 
 COLUMN_FRACTION = Fraction(1, 2)
-"""Budget fraction of each column of a rectangle."""
+"""Budget fraction of the bounds of each of the two columns of a rectangle."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -66,12 +66,14 @@ class Tuning:
 
 
 TUNING = Tuning()
-SHARE = re.compile(r"(\d+)%(.*)", re.DOTALL)
-"""Notes that begin with a percentage."""
+"""The width of a band from which pictures of several categories draw each category apart: see the field of `Tuning`."""
+LEADING_PERCENTAGE = re.compile(r"(\d+)%(.*)", re.DOTALL)
+"""Matches a note that begins with a percentage, as in ``30% lie above``. Such notes on several categories are merged
+into one with a range of percentages."""
 INDIVIDUAL_INTERVAL = "individual interval"
-"""Label of intervals that hold one by one."""
+"""Label of intervals each of which holds with the stated probability, but not all at once."""
 MISSING_COLUMN_MESSAGE = "the column of the categories is missing: use the text that to_json wrote"
-"""Message about damaged JSON."""
+"""Message about JSON of a result by category that does not name the column of the categories."""
 Curve = TypeVar("Curve", bound=Any)  # a curve with `privacy`, `plot`, `to_frame` and `to_json`
 
 
@@ -629,7 +631,7 @@ def merge_notes(notes: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     shares = dict[str, list[int]]()
     for name, curve_notes in notes.items():
         for note in curve_notes:
-            match = SHARE.fullmatch(note)
+            match = LEADING_PERCENTAGE.fullmatch(note)
             text = note if match is None else match[2]
             names.setdefault(text, []).append(name)
             shares.setdefault(text, []).extend([] if match is None else [int(match[1])])
@@ -680,8 +682,8 @@ def split_rows(evidence: Evidence, rows_per_part: int = 1) -> list[Evidence]:
 # Margins: sums of a release over categories of some columns, as curves and numbers with intervals.
 
 
-NOTE = "a sum over the declared categories of {columns}: records of no declared category are in none of them"
-"""Note on a margin."""
+MARGIN_NOTE = "a sum over the declared categories of {columns}: records of no declared category are in none of them"
+"""Note on a result that was added up over a column: only its declared categories are in the sum."""
 
 
 def sum_curves(curves: Sequence[Curve], *notes: str) -> Curve:
@@ -746,7 +748,7 @@ def compute_margins(
         values = key if isinstance(key, tuple) else (key,)
         remaining = tuple(values[index] for index in indices)
         parts.setdefault(remaining[0] if len(remaining) == 1 else remaining, []).append(curve)
-    note = NOTE.format(columns=", ".join(summed_columns))
+    note = MARGIN_NOTE.format(columns=", ".join(summed_columns))
     return [columns[index] for index in indices], {key: sum_curves(group, note) for key, group in parts.items()}
 
 

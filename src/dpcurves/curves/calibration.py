@@ -48,11 +48,12 @@ from .result import PlotArguments, notes_on_dependence, notes_on_width
 from .score_groups import GroupIntervalResult, GroupQuestion, Numbers, ScoreGroups
 
 CALIBRATION_FRACTIONS = GroupBudgetFractions(cuts=Fraction(1, 5), counts=Fraction(3, 5), sums=Fraction(1, 5))
-"""Budget fractions of a calibration curve: cuts of the groups, counts of both classes, and sums of scores."""
+"""Budget fractions of a calibration curve: of the quantiles of the scores at which groups are cut, of counts of both
+classes, and of sums of scores in the groups."""
 CALIBRATION_GROUP_NUMBERS: Numbers = (50.0, 4), (200.0, 6), (1500.0, 10), (20_000.0, 14), (inf, 20)
-"""Pairs of a signal-to-noise ratio (records over the noise standard deviation of a count) up to which a row applies,
-and the number of groups. These have the smallest error after `smooth_shares`, on the distributions on which its
-constants were chosen. Of equally good numbers the smaller one gives narrower intervals."""
+"""Number of groups by signal-to-noise ratio (records over the noise standard deviation of a count): pairs of the ratio
+up to which a pair applies, and the number. They have the smallest error after `smooth_shares` on the distributions on
+which its constants were chosen; of equally good numbers the smaller one, for narrower intervals."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,11 +208,11 @@ def _estimate_shares(groups: ScoreGroups) -> FloatArray:
     return smooth_shares(groups.likely_means, positive, negative, groups.count_noise_deviation**2 / 2)
 
 
-TEST_SHARES = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
+TEST_FRACTIONS = GroupBudgetFractions(cuts=Fraction(1, 10), counts=Fraction(2, 3), sums=Fraction(7, 30))
 """Budget fractions of a Hosmer-Lemeshow test: cuts of the groups, counts of both classes, and sums of scores."""
-TEST_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
-"""Pairs as in `CALIBRATION_GROUP_NUMBERS`, for a test: about the highest power against a wrong model, with enough
-groups to show where it is wrong."""
+TEST_GROUP_NUMBERS: Numbers = (350.0, 4), (1050.0, 5), (inf, 10)
+"""Numbers of groups of a test, as pairs like those of `CALIBRATION_GROUP_NUMBERS`: about the highest power against a
+wrong model, with enough groups to show where it is wrong."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -364,8 +365,8 @@ class HosmerLemeshowQuestion(GroupQuestion):
         model: A statement about the model that made the scores; it is printed with the result.
     """
 
-    _BUDGET_FRACTIONS = TEST_SHARES
-    _GROUP_NUMBERS = TEST_NUMBERS
+    _BUDGET_FRACTIONS = TEST_FRACTIONS
+    _GROUP_NUMBERS = TEST_GROUP_NUMBERS
 
     def steps(self, setting: Setting) -> Needs[HosmerLemeshow]:
         """Count the records if their number is needed; ask for group edges, counts, and sums of scores; return the

@@ -101,7 +101,7 @@ from .straight_intervals import note_on_straight_interval
 Several = Sequence[float] | NDArray[Any]
 
 ALL_EDGES = slice(None)
-"""All edges of a grid."""
+"""Selects all edges of a grid to be plotted: the default."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -489,7 +489,7 @@ def _format_days(lower: float, upper: float, label: str) -> list[str | float]:
 
 
 METHODS = (AdaptivePartition, QuantilePartition, Bisection)
-"""Counting methods that a question can name."""
+"""Counting methods that a question about a distribution may name; another object is refused."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

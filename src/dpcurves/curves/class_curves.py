@@ -411,11 +411,12 @@ RATES: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = MappingProxyType(
         "f1": ((TRUE_POSITIVE,), (FALSE_POSITIVE, FALSE_NEGATIVE)),
     }
 )
-"""Each rate as two groups of counts: the first divided by the sum of both; F1 follows from such a share."""
+"""Rates of a confusion matrix, each by the indices of two groups of counts: the sum of the first divided by the sum of
+both. The share of f1 is converted to F1 afterwards."""
 RATE_TITLES: Mapping[str, str] = MappingProxyType({rate: rate.replace("_", " ") for rate in RATES} | {"f1": "F1 score"})
-"""Names of rates for readers."""
-MEAN_OF_BOTH = list(RATES).index("f1")
-"""Index of F1, the harmonic mean of precision and recall."""
+"""Names of rates in tables and pictures, by their names in `RATES`."""
+F1_INDEX = list(RATES).index("f1")
+"""Index of F1 among the rates: its share is converted to F1, the harmonic mean of precision and recall."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -643,7 +644,7 @@ def _insert_f1(shares: FloatArray) -> FloatArray:
         shares: Shares in the order of the rates, (..., rates); at the position of F1 the Jaccard index j.
     """
     rates = shares.copy()
-    rates[..., MEAN_OF_BOTH] *= 2 / (1 + rates[..., MEAN_OF_BOTH])
+    rates[..., F1_INDEX] *= 2 / (1 + rates[..., F1_INDEX])
     return rates
 
 

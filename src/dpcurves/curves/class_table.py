@@ -66,6 +66,7 @@ from .question import NO_COLUMNS, ScoredColumns, cells_to_json, grid_from_edges,
 from .result import IntervalResult, SimulationCache
 
 BAND = "simultaneous band"
+"""Label of bands that hold at all points at once."""
 SplitCells = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Function from counts (..., 2, slots) to two arrays: numerators of shares, and denominators minus numerators."""
 Interval = tuple[float, float]
@@ -342,17 +343,19 @@ class BandedTableResult(ClassTableResult):
 
 
 CALIBRATION_GROUPS = 10
-"""Groups of equal size in the expected calibration error: the usual number."""
+"""Groups of about equal size in which the expected calibration error compares scores and labels: the usual number. More
+groups see finer deviations, with more noise in each."""
 BOUND_DRAWS = 2**15
-"""Draws of noise from which the number of scores beside the values of a grid is bounded."""
-UNTIED_ERROR = 0.05
-"""Probability that more scores equal no value of the grid than a discretization error allows for."""
+"""Draws of noise from which the number of scores that equal no value of the grid is bounded. If fewer than 20 draws lie
+beyond the bound, a wider bound by moments is taken instead."""
+UNTIED_PROBABILITY = 0.05
+"""Probability with which more scores equal no value of the grid than the bound that enters the discretization error."""
 NEEDS_NEGATIVES = (0,)
-"""Class indices (0 is the negative class, 1 the positive one) that a statistic needs: negatives alone."""
+"""Classes whose records a statistic needs, as indices (0 is the negative class, 1 the positive one): negatives."""
 NEEDS_POSITIVES = (1,)
-"""Class indices that a statistic needs: positives alone."""
+"""Classes whose records a statistic needs, as indices: positives."""
 NEEDS_BOTH = (0, 1)
-"""Class indices that a statistic needs: both."""
+"""Classes whose records a statistic needs, as indices: both."""
 
 
 class ConfidenceSettings(NamedTuple):
@@ -487,7 +490,7 @@ class AreaUnderCurve(MetricEstimator):
         undecided = float((negative * may_be_ordered) @ positive)
         if table.bound_untied is not None and table.tied_cells is not None:
             tied = np.where(table.tied_cells, table.counts.likely_counts, 0.0)
-            undecided += bound_untied_pairs(tied, table.bound_untied(UNTIED_ERROR))
+            undecided += bound_untied_pairs(tied, table.bound_untied(UNTIED_PROBABILITY))
         return undecided / 2 / pairs, undecided / 2 / pairs
 
 
@@ -921,7 +924,7 @@ def notes_on_found_values(table: ClassTable) -> tuple[str, ...]:
     """
     if table.bound_untied is None or table.grid.values is None:
         return ()
-    values, untied = table.grid.values, round(table.bound_untied(UNTIED_ERROR))
+    values, untied = table.grid.values, round(table.bound_untied(UNTIED_PROBABILITY))
     if untied == 0:
         return ()
     step = display.format_number(float(values[1] - values[0]))

@@ -70,18 +70,20 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The ratio by which drift thresholds are simulated with fewer false alarms than requested: see the field of
+`Tuning`."""
 
 MISSING = "missing"
-"""Name of the statistic of missing records."""
+"""Name, in JSON and tables, of the drift statistic that compares shares of missing records."""
 OTHERS = "other"
-"""Name of the statistic of records in no listed category."""
+"""Name, in JSON and tables, of the drift statistic that compares shares of records in no listed category."""
 STATISTIC_TITLES = MappingProxyType({
     "psi": "population stability index", "chi_squared": "chi-squared statistic",
     "tv": "total variation distance", "ks": "largest difference of distributions",
     "wasserstein": "area between distributions", "auc": "AUC of window against reference",
     MISSING: "share of missing records", OTHERS: "share of unlisted categories",
 })  # fmt: skip
-"""Names of the statistics in pictures."""
+"""Names of drift statistics in pictures, by their short names."""
 Curve = CDF | Histogram | BarChart
 
 
@@ -644,9 +646,11 @@ Statistic = Callable[[FloatArray, FloatArray, DriftCells], FloatArray]
 CATEGORY_STATISTICS: Mapping[str, Statistic] = MappingProxyType(
     {"psi": _stability_index, "chi_squared": _chi_squared, "tv": _total_variation}
 )
+"""Drift statistics of bar charts by short name, each a function of two arrays of counts and their cells."""
 STATISTIC_FUNCTIONS: Mapping[str, Statistic] = MappingProxyType({
     "psi": _stability_index,
     "ks": lambda first, second, cells: kolmogorov_smirnov_statistic(first, second),
     "wasserstein": _wasserstein,
     "auc": lambda first, second, cells: np.abs(mann_whitney_statistic(first, second) - 0.5),
 })  # fmt: skip
+"""Drift statistics of curves on a grid by short name, each a function of two arrays of counts and their cells."""

@@ -151,6 +151,8 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The number of simulated draws of a test of two curves, on which the accuracy of its p-value depends: see the field of
+`Tuning`."""
 
 
 def ks_test(first: CDF, second: CDF, *, generator: np.random.Generator | None = None) -> TwoSampleTest:
@@ -352,7 +354,7 @@ def counts_between(prefixes: PrefixShares, bounds: IntArray) -> tuple[FloatArray
 
 
 SIGNIFICANCE = 1 - P_VALUE_LEVEL
-"""Significance level of the verdict."""
+"""Significance level of the verdict: two curves are said to differ if the p-value is below."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -532,3 +534,5 @@ MEASURES: Mapping[type[Any], tuple[str, Callable[[Any, Any], ComparisonResult]]]
         BinnedResiduals: ("mean residuals", _compare_groups),
     }
 )
+"""What a comparison reports by the type of both curves: the measure in words, and the function that returns its value,
+interval and p-value. Curves of other types are refused."""

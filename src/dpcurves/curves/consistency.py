@@ -67,7 +67,7 @@ from .result import INDIVIDUAL_INTERVAL, CompositeResult, PlotArguments, refuse_
 from .summary import COUNT, HALF_RANGE_STEPS, SUM, Summary, SummaryByCategory
 
 TOTAL_CATEGORY = "all"
-"""Category of a column that was added up, unless a released category has this name: see `name_totals`."""
+"""Name of the category of sums over a column, unless a released category has this name: see `name_totals`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +83,16 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Draws of noise and the rounding tolerance with which released totals are adjusted to their parts: see `Tuning`."""
 
 
 CONTRADICTION_NOTE = (
     "these releases differ by more than their noise explains (p-value {p_value:.2g}): records of no declared category "
     "are in totals and in no part, or the records changed between them"
 )
-"""Note on releases that contradict each other."""
+"""Note on releases whose totals and parts differ so much that noise explains it with p-value 0.001 at most."""
 QUANTITIES = {COUNT: "records", SUM: "sum"}
-"""Labels of the statistics in pictures."""
+"""Labels of the statistics in pictures, by statistic."""
 
 
 Table = Summary | SummaryByCategory | Contingency | Histogram | ByCategory[Histogram]
@@ -212,7 +213,7 @@ def _list_child_labels(nested: Any, levels: Sequence[str]) -> list[tuple[Any, An
 
 
 NO_TREE = CategoryHierarchy()
-"""No nested columns."""
+"""Default hierarchy: no column's categories are divided by those of another."""
 
 
 class _Table(NamedTuple):

@@ -66,6 +66,8 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The number of records below which tests of a two-way table take a row or column as empty: see the field of
+`Tuning`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

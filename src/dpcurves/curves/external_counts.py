@@ -48,16 +48,17 @@ from ..privacy import Neighbours
 from .cdf import CDF
 
 NO_NOISE = "exact"
-"""Name of the distribution of counts without noise."""
+"""Word of the argument ``distribution`` for counts without noise."""
 DISTRIBUTIONS: Mapping[str, tuple[Family, bool]] = MappingProxyType({
     "laplace": (Family.LAPLACE, False), "discrete-laplace": (Family.LAPLACE, True),
     "gaussian": (Family.GAUSSIAN, False), "discrete-gaussian": (Family.GAUSSIAN, True),
 })  # fmt: skip
-"""For each name of a noise distribution: its family, and True if the noise is integer (discrete)."""
+"""Words of the argument ``distribution`` for noisy counts, each with the family of the noise and whether it is integer
+(discrete), so that all counts must be integers."""
 EDGES_RULE = (
     "at least two finite numbers, a finite distance apart, are needed, each above the one before, as in [0, 10]"
 )
-"""Rule in the error message for edges."""
+"""Rule in the error for edges that are not an increasing list of finite numbers."""
 
 
 @check_common_arguments

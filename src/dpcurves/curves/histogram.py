@@ -91,7 +91,7 @@ Places = NDArray[np.int64] | None
 
 
 NO_CELLS = f"no cells hold more records than noise alone may give: {UNINFORMATIVE_RELEASE} of them"
-"""Note on counts of which neither single ones nor sums stand out from the noise."""
+"""Note on cells of which neither a single count nor a sum stands out from the noise."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -478,8 +478,11 @@ def _sum_between(cells: FloatArray, edges: Places) -> FloatArray:
 JOINED_CELLS_NOTE = (
     "counts are estimates that join cells of like counts: they have a bias that nobody knows, and no intervals"
 )
+"""Note on counts of a plane whose cells share an estimate with neighbours of like counts."""
 CLIPPED_VALUES_NOTE = "cells at the ends of a grid also hold all values beyond it"
+"""Note on counts of a plane if values beyond a grid were counted in its end cells."""
 GRID_EXAMPLE = "a Grid, as in Grid(0, 100, cells=64),"
+"""What the error about an argument of another type says is needed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -632,6 +635,7 @@ def notes_on_plane(estimated: EstimatedTable, axes: tuple[Axis, Axis], setting: 
 OUTSIDE_OF_PLANE = add_advice(
     "have a value outside of the cells of the plane", "check the units, or name grids that hold them"
 )
+"""Part of the note on a plane if many records, by released counts, lie outside its cells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Thresholds from which a note says that values lie outside a grid, in shares and noise deviations: see `Tuning`."""
 
 
 class Side(Enum):
@@ -64,7 +65,7 @@ NoteThresholds = Mapping[tuple[str, Side], float]
 `Tuning.noted_share`.
 """
 DEFAULT_THRESHOLDS: NoteThresholds = MappingProxyType({})
-"""No thresholds of single columns: `Tuning.noted_share` for all."""
+"""No column has a threshold of its own: a note is written from the share `Tuning.noted_share` on."""
 
 
 def notes_on_outside(

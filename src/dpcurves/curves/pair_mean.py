@@ -56,6 +56,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Numbers that make intervals of means over pairs wide enough for what a sample has not shown: see `Tuning`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,7 +322,8 @@ class MergedCellCounts:
 
 
 ROUNDED_VALUES_NOTE = "values were rounded by chance to middles of cells: a cell also has some of what lies beside it"
-"""Note of a histogram whose values were rounded to the middles of cells at random."""
+"""Note on a histogram whose values were rounded at random to middles of cells before they were counted. With this note
+intervals for these records also allow for the rounding."""
 
 
 def estimate_pair_mean(curve: Histogram, kernel_on: Callable[[FloatArray], Kernel]) -> UStatistic:

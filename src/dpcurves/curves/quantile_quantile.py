@@ -38,7 +38,7 @@ from ..inference.quantiles import paired_region
 from .result import CompositeResult, PlotArguments, interval_scopes
 
 PERCENTS = tuple(number / 100 for number in range(1, 100))
-"""Probabilities 0.01 to 0.99, at which the quantiles of both samples are paired."""
+"""Probabilities at which the quantiles of both samples are paired by default: 0.01 to 0.99."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -260,6 +260,7 @@ Key: TypeAlias = Category | tuple[Category, ...]
 """A category; for several columns, a category of each."""
 
 CATEGORIES_EXAMPLE = 'Categories, as in Categories("ward", ("a", "b")),'
+"""What the error about an argument of another type says is needed."""
 
 
 def parse_grouping(by: object) -> tuple[Categories, ...]:
@@ -344,10 +345,12 @@ def format_key(key: Key) -> str:
 _OPPOSITES: dict[Category, Category] = {
     1: 0, 0: 1, -1: 1, "1": "0", "0": "1", "-1": "1", "true": "false", "false": "true",
 }  # fmt: skip
-"""The negative label for each usual positive label. The keys are labels as written in data, the values too."""
+"""The negative label that is implied by a positive one. For any other positive label the negative one must be
+stated."""
 
 
 LABEL_ARGUMENTS = ("neg_label", "pos_label")
+"""Arguments of the negative and of the positive label, as error messages name them."""
 
 
 def parse_class_labels(
@@ -491,7 +494,7 @@ class ScoredColumns(NamedTuple):
 
 
 NO_COLUMNS = ScoredColumns()
-"""Columns of a stored result without their names."""
+"""Stands for the columns of a result that was stored without their names."""
 
 
 def grid_from_edges(question: Mapping[str, Any]) -> Grid:

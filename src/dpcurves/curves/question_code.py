@@ -28,9 +28,9 @@ from ..data.values import format_values
 from ..privacy import PrivacyLoss
 
 LINE_WIDTH = 88
-"""Characters of a line of code, after which it is broken."""
+"""Characters. A longer line of the Python code of a question is broken at its brackets."""
 INDENT = "    "
-"""Indentation of a broken line, for each bracket around it."""
+"""Indentation of a broken line of the Python code of a question, once for each bracket around it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,25 +40,27 @@ from .bounds import SMALLEST_UNIT
 from .question import grid_from_json, grid_to_json
 
 COMMAND_FIELD = "ask"
-"""Field of the question's command name."""
+"""Key, in the JSON of a question, of the name of the command that asks it, as in ``{"ask": "cdf"}``."""
 VALUES = "values:"
-"""Prefix of a grid that lists its values, in a text."""
+"""Prefix of a grid written as text that lists single values; a text without it is bounds and a number of cells."""
 AUTO = "auto"
-"""Value of a grid, bounds or a unit that is found privately."""
+"""Word, in the JSON of a question, for a grid, bounds or a unit that is found privately."""
 BOUNDS = "bounds"
-"""Field of both bounds together."""
+"""Key, in the JSON of a question, of both clipping bounds together, in place of lower and upper."""
 GRID = "grid"
-"""Field of the grid."""
+"""Key of the grid in the JSON of a question."""
 AUTO_RANGE_PREFIX = "auto-range-"
-"""Prefix of the command names of questions without a grid."""
+"""Before a command name: the question class that finds its grid or bounds privately. A question with ``auto`` is read
+as this class, and refused if the command has none."""
 ENDS = ("lower", "upper")
-"""Fields of the bounds one by one."""
+"""Keys, in the JSON of a question, of the two clipping bounds."""
 UNITS = ("unit", "unit_predicted", "unit_residual")
-"""Fields of units from which a search for bounds starts."""
+"""Keys, in the JSON of a question, of the unit with which a search for bounds starts; ``auto`` under them becomes
+`SMALLEST_UNIT`."""
 METHODS = {"adaptive-partition": AdaptivePartition, "quantile-partition": QuantilePartition, "bisection": Bisection}
-"""Counting methods by the names that questions use."""
+"""Counting methods by their names in the JSON of a question; another name is refused."""
 METHOD_WORDS: dict[type[Any], str] = {kind: word for word, kind in METHODS.items()}
-"""Names of the counting methods, by class."""
+"""Names of the counting methods in the JSON of a question, by class: the inverse of `METHODS`."""
 
 
 class _QuestionClasses(Mapping[str, type[Any]]):
@@ -267,7 +269,7 @@ QUESTION_CODEC: Codec = Codec(
     },
     readers={},
 )
-"""Codec of questions, in the forms that people write."""
+"""Writes questions as the JSON that people write, where documents of results have `STORED_CODEC`."""
 
 
 def _parse_fields(kind: type[Any], stored: Mapping[str, Any]) -> Any:
@@ -427,7 +429,8 @@ FIELD_PARSERS: Mapping[Any, Callable[[str, Any], Any]] = MappingProxyType(
         CountingMethod: _parse_method,
     }
 )
-"""Parsers of fields by type hint. Each takes the name of the field, for messages, and its JSON value."""
+"""Functions that read a field of a question from JSON, by the field's type hint. Each takes the field's name, for
+messages, and the JSON value."""
 
 
 def _require_object(name: str, value: Any) -> Mapping[str, Any]:

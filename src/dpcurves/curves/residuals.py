@@ -67,9 +67,10 @@ if TYPE_CHECKING:
 
 
 COUNT_FRACTION = Fraction(3, 100)
-"""Budget fraction of the count of records, if their number is private."""
+"""Budget fraction of a first count of all records, if their number is private. The count decides how much the search
+for bounds gets."""
 LEAST_BOUND_FRACTION, MOST_BOUND_FRACTION = Fraction(1, 20), Fraction(1, 4)
-"""Smallest and largest budget fraction of a bound."""
+"""Smallest and largest budget fraction for finding each bound of a residual plot; the fewer records, the larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The share of the records that may lie outside each bound of a residual plot: see the field of `Tuning`."""
 
 
 class BoundBudget(NamedTuple):
@@ -191,13 +193,13 @@ def find_spare_records(setting: conversation.Setting, budget_fraction: Fraction,
 
 
 UNKNOWN_COVERAGE_NOTE = "nobody knows how many of them the bounds cover"
-"""Text of the note if the bounds may leave out as many records as they should cover."""
+"""Part of the note on the bounds of a residual plot, if they may leave out as many records as they should cover."""
 
 PRIVATE_COUNT_PLAN = (
     f"round 1 counts the records; bounds are shown with {float(MOST_BOUND_FRACTION):.0%} of the budget each, as for "
     f"few records, and get down to {float(LEAST_BOUND_FRACTION):.0%} each where it counts many"
 )
-"""Text of a plan if the number of records is private."""
+"""Line of a plan if the number of records is private, so that the budget of the bounds is not known before."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -607,16 +609,20 @@ def _parse_rows(rows: Any, columns: int) -> FloatArray:
 
 
 BIN_CUTS_FRACTION = Fraction(3, 20)
+"""Budget fraction of binned residuals for the private quantiles at which scores are cut into bins."""
 BIN_MERGES_FRACTION = Fraction(1, 10)
+"""Budget fraction of binned residuals for the counts by which small bins are merged."""
 BIN_COUNTS_FRACTION = Fraction(3, 5)
+"""Budget fraction of binned residuals for the counts of records in the bins."""
 BIN_SUMS_FRACTION = Fraction(3, 20)
-"""Budget fractions of binned residuals: cuts of the bins, counts that merge bins, counts of records and sums of
-residuals in the bins."""
-SHARES = conversation.GroupBudgetFractions(
+"""Budget fraction of binned residuals for the sums of residuals in the bins."""
+BIN_FRACTIONS = conversation.GroupBudgetFractions(
     BIN_CUTS_FRACTION, BIN_COUNTS_FRACTION, BIN_SUMS_FRACTION, BIN_MERGES_FRACTION
 )
+"""The budget fractions of binned residuals together; they add up to 1."""
 ENVELOPE_LEVEL = 0.95
-"""Probability, by default, that the mean residual of a bin lies within the envelope if the model is right."""
+"""Probability, by default, with which the mean residual of a bin lies within the envelope if the model is right. A
+larger one draws a wider envelope."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -830,7 +836,9 @@ class BinnedResidualsQuestion(TableQuestion):
             records = setting.adjacency.units * setting.adjacency.unit.records
             bin_limit = max(2, min(self.bins, 2 * records // min_records))
         answer = yield from conversation.ask_workload(
-            conversation.ScoreGroupWorkload(classes, Axis(self.score, self.grid), bin_limit, SHARES, min_records),
+            conversation.ScoreGroupWorkload(
+                classes, Axis(self.score, self.grid), bin_limit, BIN_FRACTIONS, min_records
+            ),
             conversation.WHOLE_BUDGET,
         )
         privacy = build_privacy_statement(answer.releases, self.model.value).with_notes(

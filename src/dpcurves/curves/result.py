@@ -108,6 +108,8 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Thresholds from which results get notes, such as the width from which an interval tells nothing. Units and effects
+stand at the fields of `Tuning`."""
 
 
 def find_missing_share(evidence: Evidence) -> float:
@@ -233,14 +235,17 @@ def refuse_damaged() -> Iterator[None]:
 
 
 RECORDS_ONLY_NOTE = "all intervals are for these records, not for the population: a unit may have several records"
-"""Note and error message where units are not single, independent records."""
+"""Note, or error message, if intervals for the population are asked for where a unit may have several records, which
+are not an independent sample."""
 SUMMARY_LEVEL = 0.95
-"""Probability of the intervals in HTML summaries, and of the band that the note on an unknown curve refers to."""
+"""Probability of the intervals in HTML summaries, and of the band whose width decides whether a note calls a curve
+unknown."""
 INDIVIDUAL_INTERVAL = "individual interval"
-"""Name of intervals that cover pointwise, not simultaneously."""
+"""Label of intervals each of which holds with the stated probability, but not all at once."""
 SCOPES: Mapping[str, bool] = MappingProxyType({RECORDS: False, POPULATION: True})
-"""Scopes of intervals by name; true for the population."""
+"""Both scopes of intervals by their words in legends; true for the population."""
 ONLY_RECORDS: Mapping[str, bool] = MappingProxyType({RECORDS: False})
+"""Scopes if no intervals for the population are asked for or possible."""
 
 
 def name_ends(name: str, limits: Mapping[bool, Sequence[Any]]) -> dict[str, Any]:
@@ -311,17 +316,20 @@ def interval_scopes(privacy: PrivacyStatement, *, population: bool = True) -> Ma
 
 
 PACKAGE_FOLDER = str(Path(__file__).parents[1])
-"""Folder whose frames are skipped when a warning names the caller."""
+"""Folder of this package. A warning names the first caller outside of it, which is the user's line."""
 UNINFORMATIVE_RELEASE = "this release says next to nothing"
+"""Part of the notes that say that a release tells almost nothing; a result with one gets no second one."""
 NO_CATEGORY = f"no category has more records than noise alone may give: {UNINFORMATIVE_RELEASE} of them"
-"""Note on counts by category of which neither a single count nor the sum is significant."""
+"""Note on counts by category of which neither a single one nor the sum stands out from the noise."""
 ALL_UNKNOWN_NOTE = f"every interval holds all possible values: {UNINFORMATIVE_RELEASE}"
-"""Note on a picture of numbers of which none is known."""
+"""Note on a picture if noise leaves every number of it open, so that all intervals are as wide as possible."""
 WIDE_INTERVAL_NOTE = f"is wider than {TUNING.unknown_width:g}"
+"""Part of the notes on bands and intervals that are wider than `Tuning.unknown_width`."""
 NARROWER_GRID_ADVICE = (
     'ask with outside="apart" (--outside apart), which counts these by themselves; if there are many, the grid is too '
     "narrow"
 )
+"""End of the notes on many records in an end cell, which also holds all values beyond the grid."""
 
 
 class CurveWarning(UserWarning):
@@ -725,7 +733,7 @@ RULES_BY_ANNOTATION = {
     "FloatArray": display.COLUMN, "IntArray": display.COLUMN, "float": display.NUMBER, "int": display.NUMBER,
     "str": display.TEXT, "dict[str, float]": display.BY_NAME,
 }  # fmt: skip
-"""JSON Schema rules of attributes by their type annotations."""
+"""JSON Schema rules of a result's attributes by their type annotations, for attributes without a rule of their own."""
 
 
 def _describe_attribute(kind: type[Any], name: str) -> tuple[str, str]:
@@ -1483,7 +1491,8 @@ class ReleasedResult(Result, ABC):
 OUR_WORDS = frozenset(
     {"outside", "spacing", "order", "statistic", "ask", "releases", "entry_ties", "title", "claim", "kind", "method"}
 )
-"""Keys of a question whose texts are words of the package, not of the user."""
+"""Keys of a question's JSON whose texts are words of this package. Texts under other keys, such as column names, are
+the user's, and are not translated."""
 
 
 def _list_user_words(document: Any) -> Iterator[str]:
@@ -1590,11 +1599,14 @@ ENDS_ARGUMENTS = (
     "    level: The probability of coverage: of each interval alone, or of all simultaneously, as the class says.",
     "    population: Whether the intervals are for the population, not for these records.",
 )
+"""Section of arguments that is added to docstrings of interval methods without one."""
 GENERATOR = ("    generator: Random numbers of the simulation; None: the same numbered draws each time.",)
+"""Line on the argument ``generator`` that is added to `ENDS_ARGUMENTS` for methods that have it."""
 ENDS_ERRORS = (
     "Raises:",
     "    ValueError: `level` is not between 0 and 1; or, with `population`, a unit may have several records.",
 )
+"""Section of errors that is added to docstrings of interval methods without one."""
 
 
 class IntervalResult(SimulationCache, ReleasedResult):

@@ -592,6 +592,7 @@ NO_INTERVAL = add_advice(
     "the area has no interval: its noise depends on the size of the smaller class, which was not released",
     "ask for a ROC curve, which has one",
 )
+"""Note on a binormal ROC curve, which is drawn from a released area alone."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

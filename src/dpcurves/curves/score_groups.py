@@ -55,8 +55,8 @@ from .question import (
 from .result import INDIVIDUAL_INTERVAL, IntervalResult, ReleasedResult, notes_on_classes
 
 RECORDS_FRACTION = Fraction(1, 50)
-"""Fraction of the loss that counts all records, if their number is private and the number of groups is automatic. One
-count needs little, because it is compared only with the wide limits of a table of group numbers."""
+"""Budget fraction of a first count of all records, if their number is private and the number of groups is automatic.
+One count needs little, because it is compared only with the wide limits of a table of group numbers."""
 
 Numbers = Sequence[tuple[float, int]]
 """Pairs (signal-to-noise limit, groups): the first pair applies whose limit exceeds the number of records divided by

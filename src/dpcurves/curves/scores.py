@@ -90,7 +90,8 @@ from .roc import ROC
 from .score_groups import check_group_number
 
 JOINT_PRICE_FILE = "joint_price.json"
-"""Written by ``benchmarks/scores_or_own_questions.py --write``."""
+"""File beside this module with measured errors of one joint release over those of separate questions, from which a note
+is written. Made by ``benchmarks/scores_or_own_questions.py --write``."""
 
 
 class MeasuredRatio(NamedTuple):

@@ -40,6 +40,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Thresholds of the note that many records lie in one interval that is not divided further: see `Tuning`."""
 
 
 def note_on_straight_interval(prefixes: PrefixShares) -> tuple[str, ...]:

@@ -79,9 +79,10 @@ from .score_groups import count_noise_deviation
 
 HALF_RANGE_STEPS = 2**18
 """Steps from the middle of the clipping bounds to either bound: values are rounded to the nearest step before they are
-summed. 2**18 makes the rounding error negligible beside the noise of any sum."""
+summed as integers. 2**18 makes the rounding error negligible beside the noise of any sum."""
 SUMMARY_DRAWS = 5000
-"""Draws of the simulated noise: the ends of an interval of level 0.95 have 125 draws beyond them."""
+"""Draws of the simulated noise by default: 125 of them lie beyond each end of an interval of level 0.95. More draws
+give steadier ends and take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +97,23 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The number of cells that are counted for the interval of a variance of many records: see the field of `Tuning`."""
 
 COUNT = "count"
+"""Name of the statistic in JSON, tables and arguments: the number of records with a value."""
 SUM = "sum"
+"""Name of the statistic in JSON, tables and arguments: the sum of the clipped values."""
 MEAN = "mean"
+"""Name of the statistic in JSON, tables and arguments: the mean of the clipped values."""
 VARIANCE = "variance"
+"""Name of the statistic in JSON, tables and arguments: the variance of the clipped values."""
 ALL_RECORDS_LABEL = "records"
-"""Label of a count of all records, which reads no column."""
+"""Label of a count of all records, which reads no column; its text says nothing about values, therefore."""
 ALL_FOUR = COUNT, SUM, MEAN, VARIANCE
+"""Statistics of a summary whose squares are also summed."""
 STATISTICS_BY_RELEASES = {1: (COUNT,), 2: (COUNT, SUM, MEAN), 3: ALL_FOUR, 4: ALL_FOUR}
-"""Statistics that a summary has, by its number of releases: counts; also sums; also sums of squares; also counts of a
-few cells."""
+"""Statistics that a summary has, by the number of its stored releases without those of tails: 1, counts; 2, also sums;
+3, also sums of squares; 4, also counts of a few cells. A statistic that is not listed is refused as damaged."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -756,7 +763,8 @@ def _scale_interval(ends: tuple[float, float], factor: float, shift: float, roun
 
 
 LARGEST_BOUND = 1e100
-"""Units of the column: the largest bound. Squares of it, and sums of these squares, are finite doubles."""
+"""Largest absolute clipping bound, in units of the column; larger ones are refused, and found ones are cut to it.
+Squares of it, and sums of these squares, are finite doubles."""
 
 
 def build_bounds_cell(lower: float, upper: float) -> Grid:
@@ -779,20 +787,22 @@ def build_bounds_cell(lower: float, upper: float) -> Grid:
 
 
 MEAN_FRACTIONS = Fraction(1, 3), Fraction(2, 3)
-"""Budget fractions for a mean: of counts, and of sums."""
+"""Budget fractions of the releases of a mean: of the count of records, and of the sum of values."""
 VARIANCE_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 4)
-"""Budget fractions for a variance: of counts, of sums, and of sums of squares."""
+"""Budget fractions of the releases of a variance: of the count of records, of the sum of values, and of the sum of
+squares."""
 FRACTIONS_BY_MOMENTS = {1: MEAN_FRACTIONS, 2: VARIANCE_FRACTIONS}
-"""Budget fractions by the number of moments that are summed: 1 for a mean, 2 for a variance."""
+"""Budget fractions by the argument ``moments`` of a summary: 1 for a mean, 2 for a variance. Another number is
+refused."""
 LARGE_VARIANCE_FRACTIONS = Fraction(5, 12), Fraction(5, 24), Fraction(1, 8)
-"""Budget fractions for a variance of many records, beside 1/4 for their count: of sums, of squares, and of counts of a
-few cells."""
+"""Budget fractions for a variance of many records after the 1/4 for their count: of sums, of sums of squares, and of
+counts of `Tuning.spread_cells` cells, which give intervals."""
 SUMMARY_FRACTIONS = Fraction(2, 7), Fraction(4, 7), Fraction(1, 7)
-"""Budget fractions for a mean with its sampling error: of counts, of sums and of squares. Squares get little, since
-they determine the sampling variance only."""
+"""Budget fractions of the releases of a mean with its sampling error: of the count of records, of the sum of values and
+of the sum of squares. Squares get little, since they determine the sampling variance only."""
 OUTSIDE_FRACTION = Fraction(1, 32)
-"""Budget fraction for counting values beyond declared bounds: at epsilon 1, 226 records are 5 standard deviations of
-this noise (replace-one: 453). All other noise is 3 % larger."""
+"""Budget fraction for counting values beyond declared bounds, which reveals bounds in a wrong unit: at epsilon 1, 226
+records are 5 standard deviations of this noise (replace-one: 453). All other noise is 3 % larger."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,11 @@ from .pair_mean import ROUNDED_VALUES_NOTE, TUNING, UStatistic, compute_basic_in
 from .question import require_independent
 
 KERNEL_CELLS = 2**10
-"""Cells. Largest number of cells of a kernel: a finer grid is merged evenly, since a kernel has cells**2 numbers."""
+"""Largest number of cells on which a statistic of pairs is computed; a finer grid is merged evenly, since a kernel has
+cells**2 numbers."""
 KERNEL_DRAWS = 1000
-"""Largest number of draws of the simulated noise, which bounds time and memory."""
+"""Largest number of draws of the simulated noise of a statistic of pairs, which bounds time and memory. More draws give
+steadier intervals."""
 Statistic = Callable[[FloatArray], FloatArray]
 
 

@@ -53,17 +53,17 @@ from .question import TableQuestion, build_privacy_statement, require_independen
 from .result import INDIVIDUAL_INTERVAL, IntervalResult, PlotArguments
 
 FEW_SUBSETS_NOTE = "fewer than 20 subsets: one that is confirmed or not moves the share by 5% or more"
-"""Note on a small number of subsets."""
+"""Note if a claim was checked on fewer than 20 subsets of the records."""
 UNDECIDED_NOTE = add_advice(
     "noise leaves it open whether more than half of the subsets confirm", "more subsets, or a larger loss, tell more"
 )
-"""Note on a posterior probability between 0.05 and 0.95."""
-NO_FIT = add_advice(
+"""Note if the probability that most subsets confirm the claim lies between 0.05 and 0.95."""
+NO_FIT_NOTE = add_advice(
     "a fit that does not exist confirms nothing: where a subset has few records of a class, or predictors tell the "
     "classes apart without error, the share is low though the effect is strong",
     "try fewer subsets",
 )
-"""Note on a low share of logistic regressions."""
+"""Note if less than 0.95 of the subsets confirm a claim on a logistic regression, whose fit may not exist."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +125,7 @@ class Verification(IntervalResult):
         sure = 0.95  # probability from which a claim counts as sure
         notes += [UNDECIDED_NOTE] if 1 - sure < probability < sure else []
         share = min(max(released / subsets, 0.0), 1.0)
-        notes += [NO_FIT] if of_classes and share < sure else []
+        notes += [NO_FIT_NOTE] if of_classes and share < sure else []
         return cls(share, probability, subsets, claim, privacy.with_notes(*notes), evidence)
 
     @property

@@ -43,7 +43,8 @@ TEXT_FIELDS = frozenset({
     "pos_label", "neg_label", "event_value", "censored_value", "treated_value", "control_value", "measured_in",
     "causes", "where", "level", "model", "statistic", "releases", "entry_ties", "missing_times",
 })  # fmt: skip
-"""Fields of questions that hold texts other than names of columns, so that `View.apply` leaves them as they are."""
+"""Fields of questions whose texts do not name columns. A view replaces names of its derived columns in all other text
+fields, and leaves these as they are."""
 
 
 @dataclass(frozen=True)

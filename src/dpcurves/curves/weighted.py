@@ -65,8 +65,8 @@ from .result import UNINFORMATIVE_RELEASE, PlotArguments, notes_on_end_cells, wa
 
 
 SQUARES_FRACTION = Fraction(1, 8)
-"""Budget fraction of the sums of squared weights, from which the sampling error follows; the weighted counts get
-7/8."""
+"""Budget fraction of the sums of squared weights, from which the sampling error follows; the weighted counts get the
+other 7/8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The signal-to-noise ratio of the groups in which squared weights of a curve are summed: see the field of `Tuning`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,8 +78,9 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The number of cells of a weighted curve whose range is found privately, and the least mean weight: see `Tuning`."""
 UNIT_CELL = Grid(0, 1, cells=1)
-"""A single cell, in which every value counts."""
+"""A single cell in which every value counts: for the sum of all weights, and where cells are not yet chosen."""
 
 
 @dataclass(frozen=True, slots=True)

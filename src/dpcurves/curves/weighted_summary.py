@@ -76,7 +76,7 @@ from .weighted import SquaredWeights, note_on_weights
 
 HALF_RANGE_STEPS = 2**16
 """Steps from the middle of the clipping bounds to either bound: values are rounded to a step before they are weighted
-and summed."""
+and summed as integers. Fewer steps round more coarsely."""
 HALF_RANGE_SQUARE_STEPS = 2**8
 """Steps from the middle of the clipping bounds to either bound, for squared distances: coarser than `HALF_RANGE_STEPS`,
 so that the sums of weighted squares fit 64 bits."""
@@ -91,17 +91,20 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Standard deviations of noise that are added to a released sum of squares when it bounds a variance: see `Tuning`."""
 
 STATISTICS = COUNT, SUM, MEAN
+"""Statistics of a weighted summary, which are the rows of its table. Another name is refused."""
 UNWEIGHTED = Weights("weight", 1.0)
-"""Column of weights, and its cap of 1, that a result has by default."""
+"""Column of weights and its cap that a result has if none are stated."""
 ROUND_FRACTIONS = Fraction(1, 4), Fraction(1, 2), Fraction(1, 8), Fraction(1, 8)
-"""Budget fractions: of weights, of weighted values, of squared weights, and of squared weights times squared
-distances."""
+"""Budget fractions of the rounds of a weighted sum or mean: of weights, of weighted values, of squared weights, and of
+squared weights times squared distances. The last two give the sampling error."""
 WEIGHT_FRACTION = ROUND_FRACTIONS[0] * (1 - OUTSIDE_FRACTION)
-"""Budget fraction of the sum of weights of a weighted sum or mean."""
+"""Budget fraction of the sum of weights of a weighted sum or mean, after the count of values beyond declared bounds."""
 COUNT_FRACTIONS = Fraction(7, 8), Fraction(1, 8)
-"""Budget fractions of a weighted count: of weights, and of squared weights."""
+"""Budget fractions of the rounds of a weighted count: of weights, and of squared weights, which give the sampling
+error."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from matplotlib.backend_bases import RendererBase
 
 MOST_AXIS_TICKS = 6
-"""Ticks. The most along a linear x axis; a logarithmic axis has at most one more, or three times as many if its range
-is small."""
+"""Largest number of ticks along a linear x axis. A logarithmic axis has at most one more, or three times as many if its
+range is small."""
 TICK_STEPS = (1, 2, 2.5, 5, 10)
-"""Multiples of powers of ten that are distances of ticks."""
+"""Distances of ticks are one of these numbers times a power of ten."""
 
 
 def format_axes(ax: Axes, across: str = "") -> None:
@@ -108,7 +108,8 @@ class PlainFormatter(LocalisedFormatter):
 
 
 LARGE_UNITS = (1e9, "billions"), (1e6, "millions")
-"""Factors of ticks on an axis of long numbers, with their names in its label."""
+"""Units in which ticks along x are written (their factors and names) if fewer than four of the full numbers would fit;
+the axis label then names the unit."""
 
 
 def _shorten_ticks(ax: Axes) -> None:
@@ -195,21 +196,22 @@ def _fit_tick_count(ax: Axes, ticks: ticker.MaxNLocator) -> int:
 
 
 LETTER_SIZE = 7.0
-"""Points. Font size of a footnote."""
+"""Font size of a footnote, in points; a style may scale it."""
 LABEL_GAP = 4.0
-"""Points. Distance between the axis label and a footnote."""
+"""Distance between the axis label and a footnote, in points."""
 LINE_HEIGHT = 1.25 * LETTER_SIZE
-"""Points. Height of a line of a footnote."""
+"""Height of a line of a footnote, in points, from which its room below the plot follows."""
 LETTER_WIDTH = 0.5 * LETTER_SIZE
-"""Points. Mean width of a letter of a footnote."""
+"""Mean width of a letter of a footnote, in points, from which its line breaks follow. If it is too small, lines stick
+out of the figure."""
 NOTE_GREY = "#6b6b6b"
-"""Colour of a footnote on a light background."""
+"""Colour of the privacy statement below a plot on a light background."""
 PALE_NOTE = "#a8adb3"
-"""Colour of a footnote on a dark background."""
+"""Colour of the privacy statement below a plot on a dark background."""
 WARNING = "#b3261e"
-"""Colour of a warning on a light background."""
+"""Colour of a privacy statement that warns of seeded noise, on a light background."""
 PALE_WARNING = "#ff8a80"
-"""Colour of a warning on a dark background."""
+"""Colour of a privacy statement that warns of seeded noise, on a dark background."""
 
 
 def measure_in(text: Text, renderer: RendererBase | None = None) -> Callable[[str], float]:

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
 
 
 LANDSCAPE = (5.6, 4.0)
-"""Inches. Width and height of a figure of a curve."""
+"""Width and height of the figure of a curve, in inches, if the caller passes no axes."""
 SQUARE = (4.8, 5.4)
-"""Inches. Width and height of a figure whose axes have equal scales."""
+"""Width and height of a figure whose axes have equal scales, in inches; the rest of its height is for labels and the
+privacy statement."""
 
 
 def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
@@ -100,11 +101,15 @@ def enlarge_figure(ax: Axes, size: tuple[float, float]) -> None:
 
 
 GREY, FRAME = "#8a8a8a", "#d9d9d9"
+"""Colours of reference lines, and of the frame of a legend on a light background (on a dark one it has the first)."""
 DARK_STYLE_PALETTE = ("#56b4e9", "#ff9e4a", "#2fd0a0", "#e6a1c8", "#f0c040", "#9ec9ff", "#b8b8b8")
-"""Palette on a dark background."""
+"""Colours of curves on a dark background, in the order of the curves; later curves begin again with the first."""
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b")
-"""Okabe and Ito (2008), without yellow, which is too pale for lines."""
+"""Colours of curves on a light background, in the order of the curves; later curves begin again with the first. Okabe
+and Ito (2008), for readers who do not see all colours, without yellow, which is too pale for lines."""
 DASHES = ("-", "--", "-.", ":")
+"""Dashes of curves in matplotlib's notation, in the order of the curves, so that they differ without colour; later
+curves begin again with the first."""
 Place = Literal["above", "best", "lower right", "upper center", "upper right"]
 
 
@@ -208,7 +213,7 @@ def format_for(ax: Axes, text: object) -> str:
 
 
 THINNED_POINTS = 1000
-"""Pixels along each axis to which long arrays are thinned before they are drawn: more than a figure shows apart."""
+"""Points along each axis to which long arrays are thinned before they are drawn: more than a figure shows apart."""
 
 
 def select_visible_points(x: FloatArray, y: FloatArray, finest: int = THINNED_POINTS) -> NDArray[np.int64]:
@@ -345,16 +350,19 @@ def draw_between(
 
 
 RECORDS = "for these records"
-"""Label of intervals that cover the noise."""
+"""Part of a legend entry of intervals that cover the noise alone: of the records that were counted."""
 POPULATION = "for the population"
-"""Label of intervals that cover noise and sampling."""
+"""Part of a legend entry of intervals that cover noise and sampling: of the population that the records are a sample
+of."""
 BAND_OPACITY = 0.34
-"""Opacity, from 0 to 1, of a band for the records of the table."""
+"""Opacity, from 0 to 1, of a band for these records (noise alone) on a light background."""
 POPULATION_OPACITY = 0.15
-"""Opacity, from 0 to 1, of a band for the population."""
+"""Opacity, from 0 to 1, of a band for the population (noise and sampling) on a light background; paler, since it lies
+around the other one."""
 DARK_OPACITY_RATIO = 1.7
-"""Ratio of the opacity of a band on a dark background to that on a light one, where bands are harder to see."""
+"""Opacity of a band on a dark background over that on a light one: bands are harder to see there."""
 UNNAMED = "_nolegend_"
+"""Label by which matplotlib leaves an artist out of the legend."""
 
 
 class Shade(NamedTuple):
@@ -441,7 +449,7 @@ def deduplicate_label(ax: Axes, words: str) -> str:
 
 
 SHARE_LIMITS = -0.02, 1.02
-"""Shares. Limits of an axis of shares, with a margin."""
+"""Limits of an axis of shares from 0 to 1, with a margin, so that lines at the ends are seen."""
 
 
 class DrawingOptions(TypedDict, total=False):
@@ -715,7 +723,8 @@ def _translate_axes(ax: Axes, reader: Reader) -> None:
 
 
 TRANSLATED_WORDS_ATTRIBUTE = "dpcurves_written"
-"""Attribute of a text or an artist of matplotlib that is in the reader's language: its words."""
+"""Attribute of a text or artist of matplotlib that holds its words once it is in the reader's language, so that it is
+not translated twice."""
 
 
 def _translate_text(text: Any, reader: Reader) -> None:
@@ -814,7 +823,10 @@ EMPTY_METADATA: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+"""Metadata that matplotlib would write into a picture, such as date and program, by file ending: None leaves them out,
+so that equal plots give equal bytes. Other endings are refused."""
 SALT = "dpcurves"
+"""Salt of the identifiers within SVG files. It is fixed, so that equal plots give equal bytes."""
 
 
 def save_figure(ax: Axes, path: str | PathLike[str]) -> None:

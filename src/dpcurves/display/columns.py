@@ -52,13 +52,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SHARE = "share of records below"
+SHARE_BELOW = "share of records below"
+"""Label of the y axis of a distribution function on a grid."""
 SHARE_AT_OR_BELOW = "share of records at or below"
+"""Label of the y axis of a distribution function of declared values."""
 
 
 POSITION_IN_CELL_LABEL = "wherever values lie in their cells"
+"""Legend entry of the shade within which the curve lies, for all positions of the records within their cells."""
 WEIGHTED_LABEL_PREFIX = "weighted "
-"""Prefix of an axis label if records have weights."""
+"""Before the label of the y axis if records have weights, as in ``weighted share of records below``."""
 
 
 def draw_cdf(
@@ -101,7 +104,7 @@ def draw_cdf(
             picture.shade_band(x, low[:-1], high[1:], POSITION_IN_CELL_LABEL, alpha=faint)
         picture.shade_slopes(x, low, high, shade.label)
     picture.draw_line(x, y, picture.legend_label())
-    return _finish_shares(picture, label, WEIGHTED_LABEL_PREFIX * weighted + SHARE)
+    return _finish_shares(picture, label, WEIGHTED_LABEL_PREFIX * weighted + SHARE_BELOW)
 
 
 def draw_cdf_of_values(
@@ -189,7 +192,7 @@ def draw_quantiles(
                 picture.annotate_point(
                     point, share, format_in_cell(float(point), lower, upper, known_to=float(width)), 7
                 )
-    return picture.label_axes(label, WEIGHTED_LABEL_PREFIX * weighted + SHARE).add_statement()
+    return picture.label_axes(label, WEIGHTED_LABEL_PREFIX * weighted + SHARE_BELOW).add_statement()
 
 
 def _draw_bars_across(picture: Picture, shares: FloatArray, points: FloatArray, shade: Shade, width: float) -> None:
@@ -235,6 +238,7 @@ def _mark_shares(ax: Axes, shares: FloatArray) -> None:
 
 
 DIAGONAL = "equal quantiles"
+"""Legend entry of the diagonal of a quantile-quantile plot, on which both samples have equal quantiles."""
 
 
 class CrossedShade(NamedTuple):
@@ -294,9 +298,14 @@ def draw_quantile_quantile(
 
 
 LIGHT_BACKGROUND = "0.92"
+"""Grey of filled histogram bars on a light background, from 0 (black) to 1 (white)."""
 DARK_GREY = "0.2"
+"""Grey of filled histogram bars on a dark background, from 0 (black) to 1 (white)."""
 PER_UNIT_LABEL = " per unit of "
+"""Before the unit in the y label of a histogram of unequal cells, which shows counts per unit. A curve that is added to
+the plot finds by it that it must show the same."""
 PER_CELL = " per cell"
+"""End of the y label of a histogram that shows counts per cell; removed for counts per unit."""
 
 
 def draw_bars(
@@ -423,7 +432,9 @@ def draw_plane(
 
 
 TWICE_INTERVAL_LABEL = "twice this interval (thin line); half of it (white ends)"
+"""Legend entry of the marks that compare released bounds with bounds twice and half as wide."""
 WIDEST_INTERVAL_LABEL = "the widest tried"
+"""Words in a legend for released bounds at which the search ended, so that no wider ones are compared."""
 
 
 def draw_bounds(
@@ -518,7 +529,8 @@ def draw_plane_bounds(
 
 
 PLOT_SHARE = 0.75
-"""Share of the width of the plot that the cells get beside the colour bar."""
+"""Share of the width of the plot for the cells; the rest is for the colour bar. Column names that are wider than a cell
+are turned."""
 
 
 def draw_contingency(

@@ -47,28 +47,42 @@ TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "number": (int, float), "integer": (int,),
     "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
+"""Python types of a parsed JSON value by the type names of JSON Schema."""
 NAMES = {dict: "an object", list: "a list", str: "a string", int: "an integer", float: "a number",
          bool: "true or false", type(None): "null"}  # fmt: skip
+"""Words for a value of the wrong JSON type, in messages about a damaged document, by its Python type."""
 
 Fault = tuple[str, str]
 """The path of a fault and the violated rule."""
 
 
 SCHEMA = 1
-"""Version number of the JSON form of curves."""
+"""Version number in the JSON documents of results. Documents with a larger number are refused, with the advice to
+update."""
 CURVES_FIELD = "curves"
+"""Kind of a document of several curves, such as those of categories, and the key under which they stand."""
 EXTRA_ITEMS_KEYWORD = "x-longer"
-"""Schema keyword: by how many items an array is longer than the shortest array of the curve."""
+"""Keyword of the package in its JSON Schema: by how many items an array must be longer than the shortest one, as edges
+are than counts."""
 TEXT: JsonSchema = {"type": "string"}
+"""JSON Schema of a text."""
 TEXTS: JsonSchema = {"type": "array", "items": TEXT}
+"""JSON Schema of a list of texts."""
 NUMBER: JsonSchema = {"type": ["number", "null"]}
+"""JSON Schema of a number; null stands for one that is not known or not finite."""
 NUMBERS: JsonSchema = {"type": "array", "items": NUMBER}
+"""JSON Schema of a list of numbers."""
 COLUMN: JsonSchema = {**NUMBERS, EXTRA_ITEMS_KEYWORD: 0}
+"""JSON Schema of an array with one number for each row of the result."""
 EDGES: JsonSchema = {**NUMBERS, EXTRA_ITEMS_KEYWORD: 1}
+"""JSON Schema of an array of cell edges: one number more than the result has cells."""
 ROWS: JsonSchema = {"type": "array", "items": NUMBERS}
+"""JSON Schema of a list of lists of numbers."""
 BY_NAME: JsonSchema = {"type": "object", "additionalProperties": NUMBER}
+"""JSON Schema of an object of numbers by name."""
 CURVE_SCHEMAS: dict[str, Callable[[], JsonSchema]] = {}
-"""Schemas of kinds of curves; each result class registers its own."""
+"""For each kind of result a function that returns its JSON Schema; each result class registers its own when it is
+imported."""
 
 
 def curve_schema() -> dict[str, Any]:
@@ -102,8 +116,11 @@ def curve_schema() -> dict[str, Any]:
 
 
 DOCUMENT = "document"
+"""Name of the schema's definition of a whole document."""
 ANY_KIND_LABEL = "kind of a document"
+"""Name of the schema's definition that selects the form by the kind of a document: a curve, or several curves."""
 CURVE_KIND_LABEL = "kind of a curve"
+"""Name of the schema's definition that selects the form by the kind of a single curve."""
 
 
 def _reference(name: str) -> JsonSchema:
@@ -332,6 +349,7 @@ def _python_types(names: str | list[str]) -> tuple[type, ...]:
 
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
+"""Libraries of data frames in the order in which they are tried; without any, an Arrow table is returned."""
 
 
 def to_frame(columns: Mapping[str, ArrayLike]) -> Any:
@@ -418,6 +436,7 @@ def _arrow_table(arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 ENVELOPE = ("kind", "schema", "privacy", "evidence", "notes")
+"""Keys of a result's JSON that all kinds have. All others hold the result's own arrays and numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORECAST_FOOTNOTE = "Forecast from made-up records: no data were opened, and nothing was spent."
-"""Footnote of a forecast in place of a privacy statement."""
+"""Footnote of a picture of a forecast, where pictures of results have their privacy statement."""
 
 
 def draw_forecast(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 NO_BANDS: Mapping[str, Shade] = MappingProxyType({})
+"""Default of curves drawn together: without bands."""
 
 
 def draw_curves(
@@ -86,6 +87,7 @@ def draw_curves(
 
 
 MIDDLE_HALF_LABEL = "the middle half of the records"
+"""Legend entry of the line from the first to the third quartile of a group."""
 
 
 def draw_means(
@@ -249,9 +251,9 @@ def _describe_counts(
 
 
 PANEL_SIZE = (2.1, 1.6)
-"""Inches. Width and height of a panel of small multiples."""
+"""Least width and height of a panel of small multiples, in inches. The figure grows if more panels need it."""
 TITLE_SIZE = 8
-"""Points. Font size of the title of a panel."""
+"""Font size of the title of a panel of small multiples, in points; a style may scale it."""
 
 
 def draw_small_multiples(
@@ -404,9 +406,10 @@ def stack_panels(whole: Axes, heights: Sequence[float]) -> tuple[list[Axes], Axe
 
 
 WARNING_LINE = "#b3261e"
-"""Colour of the threshold of alarms."""
+"""Colour of the threshold from which a drift statistic raises an alarm."""
 ALARM_MARKS = "osD^v<>P"
-"""Markers of statistics, so that they differ without colour."""
+"""Markers of drift statistics, in matplotlib's notation, so that they differ without colour; later ones begin again
+with the first."""
 
 
 def draw_alarms(
@@ -495,7 +498,8 @@ RATIO_TICKS = (
     (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10),
     (*np.arange(2, 10) / 10, *np.arange(10, 20) / 10, 2, 2.5, 3),
 )
-"""Ratios that are marked on an axis of ratios: the usual ones, and more of them where the axis shows few."""
+"""Ticks of an axis of ratios, in a coarse and a fine row: the fine one is used if at most two ticks of the coarse one
+lie within the axis."""
 
 
 def draw_forest(

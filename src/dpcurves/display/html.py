@@ -34,9 +34,10 @@ INTRODUCTION = (
     "Every number on this page was read from noisy counts; none is that of a single record. Intervals for these "
     "records allow for the noise alone, those for the population for sampling, too."
 )
-"""Introduction at the top of a page of results."""
+"""First paragraph of a published page of results."""
 SEEDED_WARNING_TAG = '<p class="seeded" role="alert">'
-"""Start tag of the warning that a release is seeded, so that its noise is not secret."""
+"""Start tag of the warning that a release is seeded, so that anybody can reproduce its noise. A page of several results
+with such a tag has the warning on top, too."""
 
 
 def html_summary(
@@ -157,7 +158,8 @@ def statement_rows(privacy: PrivacyStatement) -> list[tuple[str, str]]:
 
 
 CONTENT_SECURITY_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-"""Content security policy of pages: nothing is loaded, and no script runs. Heat maps are images inside the SVG."""
+"""Content security policy of pages: browsers load nothing and run no script, even if a name in the data were markup.
+Images inside the page, such as heat maps, are shown."""
 PAGE_STYLE = """<style>
 :root{color-scheme:light dark;--ground:#fff;--text:#1c1c21;--soft:#55555f;--line:#c9c9d1;--box:#f5f5f8;--alarm:#b3261e}
 @media (prefers-color-scheme:dark){:root{--ground:#16171b;--text:#e9e9ee;--soft:#b2b2bd;--line:#44444e;--box:#212229;
@@ -195,7 +197,8 @@ header p{max-width:46rem}
  body{max-width:none;padding:0;font-size:11pt}
  .curves{display:block}.curves .dpcurves{margin-bottom:1rem}.scroll,.dpcurves .scroll{overflow:visible;background:none}}
 </style>"""
-"""Style sheet of pages: light and dark colours, tables that scroll on narrow screens, and print."""
+"""Style sheet of pages: light and dark colours as the reader's system has them, tables that scroll on narrow screens,
+and print."""
 
 
 def render_report(

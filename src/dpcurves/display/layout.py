@@ -88,14 +88,19 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Sizes of the parts of a figure, in shares, inches and points, and limits of its growth, unless a layout gets others.
+Effects stand at the fields of `Tuning`."""
 LEGEND_PLACES = ("upper right", "upper left", "lower right", "lower left", "center right", "center left")
 """Places of a legend inside a plot, in the order in which they are tried: corners before sides."""
 UNWRAPPED_LETTERS = 10_000
-"""Characters of a line: more than any legend entry has, because entries are laid out unwrapped at first."""
+"""Characters of a line, more than any legend entry has: legends are laid out unwrapped at first, and wrapped only if
+they do not fit."""
 BELOW_POSITION = ("data", "axes fraction")
-"""Coordinate systems, for matplotlib's ``xycoords``, of texts below positions of the x axis."""
+"""Coordinate systems (``xycoords`` of matplotlib) by which texts below positions of the x axis are recognised, so that
+the layout leaves room for them."""
 LABEL_TITLE = "title of names at lines"
-"""Identifier (``gid``) of the text above the names at the ends of lines, by which it is found again."""
+"""Identifier (``gid`` of matplotlib) of the text above the names at the ends of lines, by which the layout tells it
+from these names."""
 COLORBAR, STATEMENT = "<colorbar>", "<statement>"
 """Labels of axes that are no plots: of a colour bar, by matplotlib, and of the statement below several plots."""
 

@@ -18,19 +18,25 @@ _ONCE = (
     "A record or unit that is used is counted once in a round, in one range or group; noise is added to each count or "
     "sum."
 )
+"""Sentence on mechanisms in which each record is counted once in a round."""
 _LEVELS = (
     "A record or unit that is used is counted {} times in a round, in ranges or groups from wide to narrow; noise is "
     "added to each count or sum."
 )
+"""Sentence on trees of ranges, in which each record is counted once at each level; the braces take the number of
+levels."""
 _SUMS = "A record or unit that is used enters sums and differences of counts; noise is added to each of these numbers."
+"""Sentence on mechanisms that add noise to sums and differences of counts, such as wavelets."""
 _RUNNING = (
     "At each time step all records so far are counted, and noise is added to each count; the steps share parts of the "
     "noise."
 )
+"""Sentence on mechanisms of streams that count all records so far at each time step."""
 _NAMES = (
     "For each category the units that have it are counted, and noise is added; a category is released if this "
     "noisy count is above a threshold."
 )
+"""Sentence on partition selection, which finds categories that nobody listed."""
 SENTENCES: tuple[tuple[str, str], ...] = (
     (r"flat histogram\b.*|tree of depth 1\b.*|partition of \d+ intervals|counts of regions", _ONCE),
     (r"tree of depth (?P<levels>\d+)\b.*|counts of regions, (?P<tilings>\d+) levels", _LEVELS),
@@ -120,9 +126,11 @@ SENTENCES: tuple[tuple[str, str], ...] = (
         "Records that are left out are counted by reason; noise is added to each count.",
     ),
 )
-"""Regular expression of a mechanism's name in a privacy statement, and the sentence on it."""
+"""Pairs of a regular expression and the sentence that explains a mechanism to readers of a result. The first pair whose
+expression matches the mechanism's whole name in the privacy statement applies."""
 NESTED = re.compile(r"partition of (?P<sizes>[\d, ]+ and \d+) intervals")
-"""Counts of nested ranges: their numbers at each level, such as ``6, 27 and 100``."""
+"""Matches the name of a mechanism that counts nested ranges, with their numbers at each level, as in ``6, 27 and 100``;
+their number is the number of times that a record is counted."""
 
 
 def explain_mechanism(made_by: str) -> list[str]:

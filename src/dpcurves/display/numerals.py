@@ -25,11 +25,11 @@ from ..foreign_text import flatten_label, visible_form
 from ..translation import keep_shortened
 
 LONGEST_LABEL = 60
-"""Characters of a name, above which it is shortened."""
+"""Characters of a name in a label or legend of a picture; a longer one is cut in the middle."""
 LONGEST_WHOLE = 600
-"""Characters of a name, above which even a picture that wraps it cuts it."""
+"""Characters of a name that even a picture which wraps names shows; a longer one is cut."""
 BLANK_NAME = "(blank)"
-"""Shown for a name of blanks alone."""
+"""Shown for a name without any visible character."""
 
 
 def format_label(text: object, most: int = LONGEST_LABEL) -> str:
@@ -182,16 +182,18 @@ def shorten_entries(entries: Sequence[str], most: int = 3 * LONGEST_LABEL) -> li
 
 
 LARGEST_PLAIN = 1e15
-"""Absolute value from which numbers are written with a power of ten."""
+"""Absolute value from which numbers are written with a power of ten, as in 1e+15."""
 SMALLEST_PLAIN = 1e-5
-"""Absolute value below which numbers are written with a power of ten."""
+"""Absolute value below which numbers are written with a power of ten, as in 1e-06."""
 SIGNIFICANT_DIGITS = 4
-"""Digits of a number of unknown precision that are shown."""
+"""Digits that are shown of a number whose precision is not known; digits before the point are never cut off."""
 MOST_DECIMALS = 12
-"""Digits. The most decimals of a rounded number, and the most digits of a number that is shown in full."""
+"""Largest number of decimals; numbers that need more get four significant digits. Also the digits of a number that is
+shown in full."""
 MOST_LABELLED = 12
-"""Points or rows. Largest number of them whose numbers are written on a plot."""
+"""Largest number of points or rows of a plot whose numbers are written beside them; more would overlap."""
 NO_END = "no end"
+"""Words for an infinite number, which is a missing end of an interval."""
 
 
 def format_number(value: float, width: float = 0.0) -> str:
@@ -375,13 +377,15 @@ def decimals_for_figures(value: float, figures: int) -> int:
 
 
 UNITS = DATE, MOMENT = "date", "moment"
-"""Units of axes in days and in seconds since 1970."""
+"""Units of axes, in parentheses at the end of their label: days (date) or seconds (moment) since 1970."""
 FIRST_DAY = date.min.toordinal()
+"""Proleptic ordinal of the first day that Python's dates have, 0001-01-01; earlier ones are written as numbers."""
 LAST_DAY = date.max.toordinal()
+"""Proleptic ordinal of the last day that Python's dates have, 9999-12-31; later ones are written as numbers."""
 EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
-"""Days. The proleptic ordinal of 1970-01-01."""
+"""Proleptic ordinal of 1970-01-01, from which days since 1970 are counted on."""
 UTC_SUFFIX = " UTC"
-"""Suffix of times; times of all zones are converted to UTC before they are counted."""
+"""Suffix of times of day in texts: times of all zones are converted to UTC before they are counted."""
 
 
 def is_date_axis(label: str) -> bool:

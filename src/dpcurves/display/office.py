@@ -40,23 +40,25 @@ if TYPE_CHECKING:
 
 
 NO_XLSXWRITER = "XlsxWriter is needed for workbooks: pip install 'dpcurves[office]'"
+"""Rule in the error if a workbook is asked for and XlsxWriter is not installed."""
 SHEET_ROWS = 2**20 - 1
-"""Rows of an Excel sheet below the header."""
+"""Rows of an Excel sheet below its header (Excel's limit); a longer table goes on in further sheets."""
 LONGEST_TEXT = 32_767
-"""Largest number of characters of an Excel cell (Excel specifications)."""
+"""Characters that an Excel cell holds (Excel's limit); a longer title or name is cut."""
 CREATION_DATE = datetime(2000, 1, 1)
-"""Creation date of all workbooks. A released result has no date, and equal results must give equal bytes."""
+"""Creation date in the properties of all workbooks: equal results must give equal files, so it is not the present."""
 SUPPRESSED = ".."
-"""Placeholder of a suppressed number."""
+"""Shown in place of a number that is suppressed because its interval is too wide."""
 PRINT_RESOLUTION = 300
-"""Dots per inch for print."""
+"""Dots per inch of published PNG pictures, enough for print."""
 
 
 BLANKS = r" \xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
-"""Spaces and invisible characters, as a character class, that a spreadsheet may strip from the start of a cell."""
+"""Spaces and invisible characters that a spreadsheet may strip from the start of a cell, so that a formula behind them
+would run. Part of a character class of a regular expression."""
 FORMULA_START = re.compile(rf"['{BLANKS}]*[=+\-@\t\r\n＝＋－＠]")  # noqa: RUF001
-"""Start of a text that a spreadsheet may run as a formula. Apostrophes before it count, so that escaping is invertible.
-"""
+"""Matches the start of a text that a spreadsheet may run as a formula; such texts get an apostrophe in front.
+Apostrophes before it count too, so that the escaping can be undone."""
 
 
 def escape_formula(text: str) -> str:

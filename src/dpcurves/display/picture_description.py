@@ -48,11 +48,12 @@ from .layout import COLORBAR
 from .numerals import UTC_SUFFIX, format_number
 
 VERSION = 1
-"""Version number of the form of descriptions."""
+"""Version number in JSON descriptions of pictures, which grows when their form changes."""
 
 MarkType = Literal["line", "region", "intervals", "rectangles", "points", "texts", "cells"]
 SHAPES = {"o": "circle", ".": "circle", "s": "square", "v": "triangle down", "^": "triangle", "D": "diamond",
           "<": "arrow left", ">": "arrow right", "|": "tick", "_": "dash", "P": "plus"}  # fmt: skip
+"""Words for matplotlib's markers in descriptions of pictures; other markers are written as matplotlib names them."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from .numerals import (
 )
 
 MOST_ROWS = 40
-"""Largest number of rows that a terminal or a page shows; longer tables are shown at round steps of their axis."""
+"""Rows of a table in a terminal or page. Of longer tables the rows at round steps of the axis are shown."""
 
 
 class CellFormat(Enum):
@@ -580,7 +580,7 @@ def _round_outward(value: float, decimals: int, bound: Bound) -> float:
 
 
 DATE = re.compile(r"-?\d{4}-\d\d-\d\d")
-"""Beginning of a date in ISO 8601."""
+"""Matches a text that begins with a date (ISO 8601). A column of such texts is an axis, and not names."""
 
 
 def _has_dates(column: TableColumn) -> bool:
@@ -640,7 +640,8 @@ STEPS_BY_UNIT: Mapping[str, tuple[float, ...]] = {
     "minutes": (1, 2, 5, 10, 15, 30, 60, 120, 240, 720, 1440),
     "seconds": (1, 2, 5, 10, 15, 30, 60, 300, 600, 1800, 3600),
 }
-"""Steps that readers look for, by the plural of the unit; other units have 1, 2 and 5 times powers of ten."""
+"""Steps between the shown rows of a long table, by the plural of the axis unit. Axes of other units have steps of 1, 2
+and 5 times powers of ten."""
 
 
 def select_row_indices(columns: Mapping[str, ArrayLike], most: int = MOST_ROWS) -> NDArray[np.int64]:

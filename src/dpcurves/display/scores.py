@@ -50,7 +50,9 @@ if TYPE_CHECKING:
 
 # Legend entries of the ROC plot.
 CHANCE_LEVEL_LABEL = "chance level (AUC = 0.5)"
+"""Legend entry of the diagonal of a ROC plot, on which scores tell nothing about the label."""
 ROC_CURVE_LABEL = "ROC curve"
+"""Legend entry of the curve of a ROC plot, if it has no name."""
 
 
 def _draw_rates(
@@ -236,6 +238,7 @@ def draw_gain(
 
 
 CUT_CURVE_NOTE = "not drawn above {}: there the band is wider than 3/4 of the largest net benefit"
+"""Note on a decision curve that ends early; the braces take the threshold at which it ends."""
 
 
 def _informative_limit(thresholds: FloatArray, shades: Sequence[Shade], highest: float) -> float:
@@ -379,8 +382,9 @@ def draw_confusion(
 
 
 UNKNOWN_RATE_LABEL = "anything from 0 to 1"
+"""Legend entry of groups whose share of positives is unknown because of noise."""
 COUNT_FLOOR = -0.16
-"""Share of the height. Foot of the bars that count scores, below the axis."""
+"""Foot of the bars below the axis of a calibration plot that show numbers of records, as a share of the height."""
 
 
 def draw_calibration(
@@ -529,6 +533,7 @@ def draw_hosmer_lemeshow(
 
 Labels = tuple[str, str]  # of the x axis and the y axis
 SYNTHETIC_POINTS_LABEL = "synthetic points, none a record"
+"""Legend entry of points that are drawn at random from released counts."""
 
 
 def draw_binned_residuals(

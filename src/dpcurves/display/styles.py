@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 NO_MATPLOTLIB = "matplotlib is needed for pictures: pip install 'dpcurves[plot]'"
-"""Message if a plot is requested and matplotlib is missing."""
+"""Rule in the error if a plot is asked for and matplotlib is not installed."""
 
 
 def require_matplotlib() -> None:
@@ -66,11 +66,11 @@ def scale_line_width(width: float) -> float:
 
 
 DARK_BACKGROUND = "#14171a"
-"""Background of the dark style."""
+"""Background colour of figures and axes in the style ``dark``."""
 DARK_TEXT = "#e8eaed"
-"""Colour of text in the dark style."""
+"""Colour of text in the style ``dark``."""
 DARK_FRAMES = "#9aa0a6"
-"""Colour of frames and grid lines in the dark style."""
+"""Colour of frames and grid lines in the style ``dark``."""
 STYLES: dict[str, dict[Any, Any]] = {
     "paper": {
         "font.size": 9, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6,
@@ -86,7 +86,8 @@ STYLES: dict[str, dict[Any, Any]] = {
         "legend.facecolor": DARK_BACKGROUND,
     },
 }  # fmt: skip
-"""Settings of matplotlib by style: small font and thin frames, large font and thick lines, and light on dark."""
+"""Settings of matplotlib (``rcParams``) by style: small font and thin frames, large font and thick lines, and light on
+dark. Another style is refused."""
 
 
 @contextmanager

@@ -32,13 +32,11 @@ LabelColumns = Sequence[tuple[str, ArrayLike]]
 same label to several results (`ReleasedResult.with_labels`).
 """
 ENDINGS = ("", "_lower", "_upper", "_lower_population", "_upper_population")
-"""Suffixes of columns with interval bounds: for the records of the data, and for the population that they are a sample
-of. The empty suffix means the column itself.
-"""
+"""Suffixes that turn the name of a column into names of its interval bounds, for these records and for the population;
+the empty one means the column itself."""
 RESERVED = ("lower", "upper", "lower_population", "upper_population", "data", "result")
-"""Names of columns that some outputs add, so that no label column may have them: interval bounds, the source of the
-data (``data``), and the result that a row belongs to (``result``).
-"""
+"""Columns that some outputs add: interval bounds, the source of the data (``data``) and the result that a row belongs
+to (``result``). A label column of one of these names is renamed."""
 
 
 def name_label_columns(names: Sequence[str], ours: Iterable[str]) -> list[str]:

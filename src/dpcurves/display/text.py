@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 
 SEEDED_STATEMENT = "SEEDED: NOT PRIVATE"
+"""Warning in privacy statements of results whose noise comes from a seed, so that anybody can reproduce it."""
 MADE_UP_STATEMENT = "made-up data"
-"""Statement in the place of `SEEDED_STATEMENT` on results of made-up records: see `made_up_data`."""
+"""Stands where `SEEDED_STATEMENT` would, on results of made-up records: see `made_up_data`."""
 _STATE: dict[str, Any] = {"made up": False, "filter": ""}
 """Whether data is made up, and the filter that is shown, for the whole process: cells of a notebook have no common
 context."""
@@ -232,6 +233,7 @@ LEGEND = (
     "round: one noisy release; error: standard deviation of the noise of one number, in records (of a sum: in records "
     "that lie at a bound)"
 )
+"""Caption of the table of a plan, which explains its columns."""
 QUERY_WORDS = MappingProxyType(
     {
         "CountQuery": "counts",
@@ -259,6 +261,7 @@ QUERY_WORDS = MappingProxyType(
         "WeightedSpreadQuery": "weighted squares",
     }
 )
+"""What a round of a plan releases, in words, by the class name of its query; other classes release answers."""
 
 
 class PlanLine(NamedTuple):
@@ -336,7 +339,8 @@ def curve_table(columns: Mapping[str, ArrayLike], *, most: int = MOST_ROWS, rows
 
 
 NAMES_OF_NUMBERS = frozenset({"number", "statistic", "reading", "rate"})
-"""Columns that name the number of a row, such as count or variance, which need separate rounding."""
+"""Names of columns that say what each row's number is, such as count or variance. Numbers in such tables that differ
+much in size are rounded one by one instead of to equal decimals."""
 
 
 def _differ_in_magnitude(values: NDArray[Any]) -> bool:

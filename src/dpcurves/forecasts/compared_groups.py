@@ -42,8 +42,9 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Numbers of cells that are tried for comparing two groups, and the size of the simulation: see `Tuning`."""
 PAIR = Categories("group", (0, 1))
-"""Made-up column of two groups, 0 and 1, in the question whose errors are simulated."""
+"""Column with two groups in the made-up table from which the error of their comparison is simulated."""
 
 
 def describe_column_plan(

@@ -64,11 +64,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 VALUE_PLACEHOLDER = "value"
-"""Placeholder of an axis label, replaced by the name of the question's column."""
+"""Stands in an axis label for the name of the question's column."""
 QUANTILE_LABEL = "a quantile, on average"
-"""Label of a quantile's interval, which is in units of the column, although the error is a share of the records."""
+"""What the interval of a forecast of quantiles is of. Its width is in units of the column, although the error is a
+share of the records, and so it is not written in percentage points."""
 SECOND_CLASSES = {"neg_label": "pos_label", "censored_value": "event_value", "control_value": "treated_value"}
-"""Fields of a second class that a question may leave out, each with the field of the first class."""
+"""Fields of a question for the second class, by the field of the first one. If left out, forecasts fill in the other
+one of 0 and 1."""
 
 
 Table = dict[str, Any]
@@ -345,22 +347,27 @@ def _quarter_of_values(question: Any) -> float:
 
 
 CORNER_ERROR_LABEL = "share of the records below and left of a corner of cells, mean error"
+"""What the error of a forecast is of: histograms and residual plots of two columns."""
 SHORTFALL_LABEL = "records that bounds cover fewer than asked, mean"
+"""What the error of a forecast is of: private bounds."""
 MISSED_LABEL = "the records that may be fewer"
+"""What the interval of a forecast is of: private bounds."""
 NUMBER_REHEARSALS = 200
-"""Rehearsals by default to forecast the error of a single number: it varies most from answer to answer."""
+"""Simulated answers from which the error of a single number is forecast by default: many, since it varies most from
+answer to answer. More are more accurate and slower."""
 AREA_REHEARSALS = 60
-"""Rehearsals by default to forecast the error of an area under a curve, or of bounds: it varies less."""
+"""Simulated answers from which the error of an area under a curve, or of bounds, is forecast by default."""
 SLOW_REHEARSALS = 16
-"""Rehearsals by default where one takes long, as of a histogram of two columns."""
+"""Simulated answers of a forecast by default where one takes long, as of a histogram of two columns."""
 WIDTH_REHEARSALS = 16
-"""Rehearsals, of all, whose intervals are computed to forecast a width: few, because widths vary little."""
+"""Simulated answers whose intervals are computed, too, to forecast their width: few, because widths vary little."""
 MANY_CELLS = 1024
-"""Cells above which there are fewer rehearsals by default: one on 10,000 cells takes .1 to .3 CPU seconds."""
+"""Cells above which a forecast by default has proportionally fewer simulated answers, on fewer tables: one on 10,000
+cells takes .1 to .3 CPU seconds."""
 MOST_CURVE_CELLS = 8192
-"""Cells on which distribution functions are rehearsed at most: cells are refined only where records are, so that finer
-grids have about the same error. Three kinds of 10,000 records at epsilon 1 on 50,000 cells: errors differ by less than
-their standard error, half widths by at most 6 %, and on 2,048 cells by up to 41 % of a narrow peak."""
+"""Cells on which a distribution function is simulated; a finer grid is merged to so many, since cells are refined only
+where records are. Three kinds of 10,000 records at epsilon 1 on 50,000 cells: errors differ by less than their standard
+error, half widths by at most 6 %, and on 2,048 cells by up to 41 % of a narrow peak."""
 UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.CountQuestion: _quarter_of_records,
     curves.SumQuestion: lambda question, size: size * _quarter_of_values(question),
@@ -369,8 +376,8 @@ UNINFORMATIVE_WIDTHS: Mapping[type[Any], Callable[[Any, int], float]] = {
     curves.VarianceQuestion: lambda question, size: _quarter_of_values(question) ** 2,
     curves.SummaryQuestion: lambda question, size: _quarter_of_values(question),
 }
-"""Half width from which the interval of a single number is uninformative, by type of question: a function of the
-question and the number of records."""
+"""Half width from which a forecast calls the interval of a single number uninformative, by type of question: a function
+of the question and the number of records."""
 
 
 def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
@@ -396,7 +403,9 @@ def _make_number_forecast(question_type: type[Any], uninformative_width: Callabl
 
 
 GROUP_LABEL = "a group, on average"
+"""What the interval of a forecast is of: groups of scores."""
 AREA_ERROR_LABEL = "area under the curve, mean error"
+"""What the error of a forecast is of: areas under curves."""
 FORECAST_KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.CdfQuestion: ForecastKind(
@@ -572,10 +581,13 @@ FORECAST_KINDS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         },
     }
 )
+"""How questions are forecast, by type: the made-up records, the error and the interval. Other modules and packages have
+tables `FORECASTS` for more types; a type in none of them is refused."""
 BY_RULE = (
     "a forecast is made without by: leave it out, and forecast for the records of one category under add-remove, which "
     "is about what each category gets; under replace-one errors are about twice as large"
 )
+"""Rule in the error for a forecast of a question that divides records by categories."""
 
 
 def find_forecast_kind(question: Any) -> ForecastKind:
@@ -635,17 +647,21 @@ RecordDistribution = Callable[[np.random.Generator, int], Mapping[str, Any]]
 Progress = Callable[[int, int], object]
 """Function of the number of finished answers and of all answers."""
 MOST_TABLES = 4
-"""Largest number of tables of synthetic records for each distribution of a forecast; each may be answered
-repeatedly."""
+"""Tables that are made up for each distribution of records of a forecast, at most; each may be answered repeatedly,
+because opening a table takes time."""
 UNINFORMATIVE = (
     "the interval would be as wide as half of all that is possible, or wider, for all these records: a release would "
     "be uninformative"
 )
+"""Note of a forecast whose intervals are uninformative for all simulated distributions of the records."""
 PARTLY_UNINFORMATIVE = "for {} the interval would be as wide as half of all that is possible, or wider"
+"""Note of a forecast whose intervals are uninformative for some distributions, which the braces take."""
 MOST_SIMULATED_RECORDS = 1_000_000
-"""Records. Largest number of simulated records: with more, relative errors hardly change."""
+"""Records of a simulated table; for more, so many are simulated, since relative errors hardly change beyond."""
 GIVEN_RECORDS = "the given records"
+"""Name, in a forecast, of the distribution that is the caller's public records."""
 LIKE_RULE = "columns of public records, a released curve, or a function of a generator and a number of records"
+"""What the error about an argument ``like`` of another type says is needed."""
 
 
 class ExpectedError(NamedTuple):

@@ -30,14 +30,14 @@ from ..privacy import EACH_RECORD, Neighbours, PrivacyLoss
 from ..session import plan_question
 
 FILTER_COLUMN = "passes the filter"
-"""Name of the column of simulated tables that is 1 for rows that pass the filter, and 0 for others."""
+"""Column that simulated tables get to stand for the question's filter: 1 for rows that pass it, 0 for others."""
 NEEDS_SHARE = (
     "the question has a filter: give the share of the rows that you think pass it, as in 0.1; nothing is read from the "
     "table"
 )
-"""Rule in the error for a filter without a stated share."""
+"""Rule in the error for a forecast of a question with a filter, if nobody states the share of rows that pass."""
 EVALUATED_FILTER_RULE = "leave share_of_rows out: the filter is evaluated on the public records of like"
-"""Rule in the error for a share that is stated although the filter is evaluated."""
+"""Rule in the error for a stated share of passing rows beside public records, which show this share themselves."""
 
 
 class RowShare(NamedTuple):

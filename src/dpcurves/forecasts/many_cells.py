@@ -45,6 +45,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""When forecasts compute intervals from tabulated tails instead of simulation, and how finely: see `Tuning`."""
 Tail = Callable[[FloatArray], FloatArray]
 """Function from an array of numbers x, in records, to the probabilities P(noise > x), of the same shape."""
 

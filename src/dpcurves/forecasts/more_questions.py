@@ -174,6 +174,7 @@ WEIGHTED = ForecastKind(
     interval_label="the band, at its widest",
     uninformative_width=quarter_of_shares,
 )
+"""How weighted distribution functions and quantiles are forecast."""
 
 
 def _weighted_bins_error(
@@ -205,6 +206,7 @@ WEIGHTED_HISTOGRAM = WEIGHTED._replace(
     half_width=rehearsals.interval_half_width,
     interval_label="each cell, simultaneously",
 )
+"""How weighted histograms are forecast."""
 
 
 def _fill_summed_columns(question: curves.WeightedSummaryQuestion, places: FloatArray) -> Table:
@@ -271,6 +273,7 @@ WEIGHTED_NUMBER = ForecastKind(
     rehearsals=NUMBER_REHEARSALS,
     width_rehearsals=WIDTH_REHEARSALS,
 )
+"""How weighted counts, sums and means are forecast."""
 
 
 # Questions without a declared range. Simulated values lie between 1 and 1000: three decades, so that the search for
@@ -278,9 +281,9 @@ WEIGHTED_NUMBER = ForecastKind(
 
 
 DECILES = np.linspace(0.1, 0.9, 9)
-"""Probabilities 0.1 to 0.9 of the quantiles at which the error of a curve is measured: no edges are declared there."""
+"""Probabilities of the quantiles at which the error of a curve without declared edges is measured: 0.1 to 0.9."""
 VALUE_RANGE = 999.0
-"""Difference between the largest and the smallest simulated value, 1000 and 1, in units of the column."""
+"""Width of the range of simulated values, 1 to 1000, of questions that find a range privately: three powers of ten."""
 
 
 def _fill_unbounded_column(
@@ -325,6 +328,7 @@ UNBOUNDED = ForecastKind(
     interval_label="the band, at its widest",
     uninformative_width=quarter_of_shares,
 )
+"""How distribution functions and quantiles are forecast whose range is found privately."""
 
 
 def _fill_unbounded_weighted_columns(question: AutoRangeWeightedQuestion, places: FloatArray) -> Table:
@@ -371,9 +375,11 @@ UNBOUNDED_WEIGHTED = UNBOUNDED._replace(
     measure_error=_weighted_rank_error,
     error_label="share of the weight below a quantile, mean error",
 )
+"""How weighted distribution functions and quantiles are forecast whose range is found privately."""
 
 
 UNBOUNDED_WEIGHTED_HISTOGRAM = WEIGHTED_HISTOGRAM._replace(fill_columns=_fill_unbounded_weighted_columns)
+"""How weighted histograms are forecast whose range is found privately."""
 UNBOUNDED_WEIGHTED_NUMBER = WEIGHTED_NUMBER._replace(
     fill_columns=_fill_unbounded_weighted_columns,
     measure_error=lambda question, result, records: _weighted_number_error(
@@ -381,6 +387,7 @@ UNBOUNDED_WEIGHTED_NUMBER = WEIGHTED_NUMBER._replace(
     ),
     uninformative_width=lambda question, size: _uninformative_width(question.with_bounds(1, 1 + VALUE_RANGE), size),
 )
+"""How weighted counts, sums and means are forecast whose clipping bounds are found privately."""
 
 
 UNBOUNDED_HISTOGRAM = ForecastKind(
@@ -394,6 +401,7 @@ UNBOUNDED_HISTOGRAM = ForecastKind(
     interval_label="each cell, simultaneously",
     uninformative_width=lambda question, size: size / 4,
 )
+"""How histograms are forecast whose range is found privately."""
 
 
 def _make_number_forecast(question_type: type[Any], uninformative_width: Callable[[Any, int], float]) -> ForecastKind:
@@ -428,11 +436,13 @@ UNBOUNDED_SCORES = ForecastKind(
     uninformative_width=quarter_of_shares,
     rehearsals=SLOW_REHEARSALS,
 )
+"""How scores are forecast whose range is found privately."""
 
 
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType(
     {curves.CdfQuestion: describe_column_plan}
 )
+"""Functions that add lines to the plan of a question, such as better numbers of cells, by type of question."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
     {
         curves.WeightedCdfQuestion: WEIGHTED,
@@ -462,3 +472,4 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         ),
     }
 )
+"""How the question types of this module are forecast; `expected_errors` looks types up here that it has not."""

@@ -38,7 +38,7 @@ ClassesAndScores = Callable[[Generator, int], tuple[Bits, FloatArray]]
 Points = Callable[[Generator, int], tuple[FloatArray, FloatArray]]
 """Function of a generator and a number of records; returns both coordinates of points of a plane, (records,) each."""
 TIED_VALUES = 40
-"""Values. Number of round values along a grid on which tied values lie: few enough for large ties."""
+"""Number of round values along a grid on which made-up tied values lie: few enough for large ties."""
 
 
 def _sample_long_tail(draw: Generator, size: int) -> FloatArray:
@@ -81,6 +81,7 @@ VALUE_SAMPLERS: Mapping[str, Places] = MappingProxyType(
         "a third zero, the rest heaped": _sample_zero_inflated,
     }
 )
+"""Distributions for forecasts of one column, each a function that draws positions from 0 to 1 on its grid."""
 
 
 def _pair_sampler(lean: float) -> Points:
@@ -127,6 +128,8 @@ PAIR_SAMPLERS = MappingProxyType(
         "nine of ten in one pair": _sample_mostly_one_pair,
     }
 )  # fmt: skip
+"""Distributions for forecasts of two columns of categories, each a function that draws positions from 0 to 1 along both
+lists of categories."""
 
 
 def _class_sampler(positive: float, apart: float, steps: int = 0) -> ClassesAndScores:
@@ -166,6 +169,7 @@ CLASS_SAMPLERS = MappingProxyType(
         "tied scores": _class_sampler(0.3, 1, 10),
     }
 )
+"""Distributions for forecasts of scores, each a function that draws classes and scores."""
 
 
 def _sample_blobs(draw: Generator, size: int) -> tuple[FloatArray, FloatArray]:
@@ -206,6 +210,7 @@ POINT_SAMPLERS: Mapping[str, Points] = MappingProxyType(
         "along a line": _sample_along_line,
     }
 )
+"""Distributions for forecasts of planes of two columns, each a function that draws both coordinates."""
 
 
 def _residual_sampler(spread: Callable[[Generator, FloatArray], FloatArray]) -> Points:
@@ -235,6 +240,8 @@ RESIDUAL_SAMPLERS = MappingProxyType(
         "heavy tails": _residual_sampler(lambda draw, values: draw.standard_t(3, len(values))),
     }
 )
+"""Distributions for forecasts of residual plots and private bounds, each a function that draws predictions and
+residuals."""
 
 
 Hidden = tuple[Generator, int, float]
@@ -258,6 +265,8 @@ EFFECT_SAMPLERS = MappingProxyType(
         "an effect that is plain to see": _effect_sampler(1.0),
     }
 )
+"""Made-up regressions for forecasts of a claim on an effect, each with an effect of another strength; the question
+draws its columns itself."""
 
 
 def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
@@ -281,13 +290,15 @@ def interpolate_grid(grid: Grid, places: FloatArray) -> FloatArray:
 
 
 FORECASTS = "FORECASTS"
-"""Name of the table of forecasts by question types in these modules."""
+"""Name of the variable, in modules that forecast further questions, that maps a question type to its forecast."""
 LIKE = "LIKE"
-"""Name of the table of functions that return distributions from results, by result types."""
+"""Name of the variable, in modules that forecast further questions, that maps a result type to a function which makes a
+distribution of records from a result."""
 PLAN_NOTES = "PLAN_NOTES"
-"""Name of the table of functions that add lines to the plan of a question, by question types."""
+"""Name of the variable, in modules that forecast further questions, that maps a question type to a function which adds
+lines to its plan."""
 MORE_QUESTIONS_MODULE = "more_questions"
-"""Module of this package with further question types."""
+"""Module of this package in which forecasts are looked up for question types of the package itself."""
 
 
 def import_forecast_modules() -> Iterator[ModuleType]:
@@ -329,6 +340,7 @@ SAMPLED_RESULTS = (
     curves.Histogram2D,
     curves.BarChart,
 )
+"""Released results whose records a forecast can imitate; other types are refused unless a module has them in `LIKE`."""
 
 
 def distribution_from_curve(question: Any, curve: object, needed: str) -> tuple[RecordDistribution, float]:

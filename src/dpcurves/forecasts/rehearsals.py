@@ -48,7 +48,7 @@ from .many_cells import find_intervals, has_many_independent_cells
 Curve = TypeVar("Curve")
 Axes = Sequence[Axis | Categories]
 PUBLIC_HASH_KEY = bytes(32)
-"""Key of the keyed hashes of records, 32 zero bytes: public records need no secret key."""
+"""Key of the hashes that divide or sample records. Zero bytes do, because made-up and public records need no secret."""
 
 
 def rehearse_answers(
@@ -171,7 +171,7 @@ intervals at `LEVEL`."""
 Half = Callable[[Any, bool], float]
 """Function of a result and `population` that returns the half width of its intervals at `LEVEL`."""
 LEVEL = 0.95
-"""Probability. Confidence level of the intervals whose widths are forecast."""
+"""Confidence level of the intervals whose widths are forecast. A larger one forecasts wider intervals."""
 
 
 def cdf_error(question: Any, curve: curves.CDF, records: Columns) -> float:
@@ -625,7 +625,7 @@ def _mean_corner_error(estimates: FloatArray, truth: FloatArray) -> float:
 
 
 RATES = np.linspace(0, 1, 101)
-"""False positive rates 0, 0.01, ..., 1, at which ROC curves of several rehearsals are averaged."""
+"""False positive rates 0, 0.01, ..., 1, at which ROC curves of several simulated answers are averaged for a picture."""
 
 
 def trace_band(curve: Any) -> Traced:
