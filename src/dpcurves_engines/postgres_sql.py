@@ -54,6 +54,7 @@ INTERVAL_OID = 1186
 TIME_OIDS = {1082, 1083, 1114, 1184, INTERVAL_OID, 1266}
 """Type numbers (oid) of dates, times, timestamps and intervals."""
 ENUM_KIND = "e"
+"""Kind of type (``typtype`` of ``pg_type``) of enumerations, which are read as text."""
 DATE_OID = 1082
 """Type number (oid) of date."""
 TIMESTAMP = 1114
@@ -61,7 +62,9 @@ TIMESTAMP = 1114
 TIMESTAMP_IN_ZONE = 1184
 """Type number (oid) of timestamp with time zone."""
 _SECONDS = "date_part('epoch', {0})"
+"""SQL of seconds since 1970 of a timestamp, or since midnight of a time."""
 _SIGNED = "CASE WHEN {0} > '2000-01-01' THEN 'Infinity' ELSE '-Infinity' END::float8"
+"""SQL of the infinity that an infinite date stands for: ``-infinity`` is before every date."""
 ELAPSED_SQL = {
     DATE_OID: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
     f"THEN ({_SIGNED}) END",
@@ -71,6 +74,8 @@ ELAPSED_SQL = {
 """SQL of days or seconds since 1970, or since midnight; infinite for infinite dates."""
 
 TIME_UNITS = {DATE_OID: "date", TIMESTAMP: "moment", TIMESTAMP_IN_ZONE: "moment"}
+"""Kind of time of a column in expressions, by oid: whole days, or microseconds. Functions of dates refuse other
+columns."""
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""
@@ -79,17 +84,23 @@ _TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
 DECIMAL_BOUNDS = _TINY, _HUGE
 """SQL of the numbers between which a decimal number is a double that is neither 0 nor infinite."""
 _SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
+"""SQL of a decimal number as a double, with 0 in place of numbers that a cast would refuse with an error."""
 _NUMERIC = (
     f"CASE WHEN {{0}} IS NULL OR {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
     f"WHEN {{0}} <= -{_HUGE} THEN '-Infinity'::float8 ELSE {_SAFE} END"
 )
+"""SQL of the nearest double of a decimal number; infinite if none is near enough, NULL for NaN."""
 _DECIMAL_NAME = (
     "CASE trim_scale({0})::text WHEN 'Infinity' THEN 'inf' WHEN '-Infinity' THEN '-inf' ELSE trim_scale({0})::text END"
 )
 """SQL of the name of a decimal number, as `value_names` writes it."""
 _TEXT = '{0}::text COLLATE "C"'
+"""SQL of any value as a text, compared byte by byte, so that a server's language does not change which texts are
+equal."""
 _NO_NUMBER = "NULL::float8"
+"""SQL of the number of a column without numbers: missing."""
 NO_UNIT = ""
+"""SQL of the unit, empty for columns whose values cannot identify units: such a column is refused as `unit`."""
 
 
 class TypedColumn(NamedTuple):
@@ -180,11 +191,13 @@ def require_unit(column: Column) -> None:
 
 
 RELATION_KINDS = {"r": "a table", "p": "a table", "v": "a view", "m": "a view", "f": "a foreign table"}
+"""What a name may denote, by ``relkind`` of ``pg_class``. Other kinds, such as an index or a sequence, are refused."""
 _FIND = (
     "SELECT c.oid::int8, c.relkind::text, n.nspname::text, c.relname::text, has_table_privilege(c.oid, 'SELECT') OR "
     "has_any_column_privilege(c.oid, 'SELECT') FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
     "ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass($1)"
 )
+"""Query for what a name denotes: number, kind, schema, name, and whether the role may read it or any column of it."""
 _COLUMNS = (
     "WITH RECURSIVE held AS (SELECT a.attnum, a.attname, t.oid, t.typtype, t.typbasetype FROM pg_attribute a JOIN "
     "pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped AND "
@@ -193,6 +206,8 @@ _COLUMNS = (
     "SELECT attname::text, oid::int8, typtype::text, array_to_json(ARRAY(SELECT enumlabel::text FROM pg_enum WHERE "
     "enumtypid = held.oid ORDER BY enumsortorder))::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
 )
+"""Query for the columns of a table that the role may read: name, type (of a domain, its base type), and labels of an
+enumeration."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -103,9 +103,11 @@ class _SparkCompiler(LayeredCompiler):
 
 
 INFINITE = "CAST('Infinity' AS DOUBLE)"
+"""SQL of positive infinity, which no operation may return: such a value is NULL, so missing."""
 _FRACTIONAL = f"CASE WHEN abs({{0}}) < {double_literal(2.0**52)} THEN %s END"
 """A value where it may have a fraction, else NULL: Spark's floor and ceil return integers of 64 bits."""
 _WHOLE_SIZE = f"CAST(floor({_FRACTIONAL % 'abs({0})'}) AS DOUBLE)"
+"""SQL of the absolute value rounded down to a whole number; NULL from 2**52, where doubles have no fraction."""
 
 
 def _match_all(pattern: str) -> str:

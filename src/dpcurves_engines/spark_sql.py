@@ -33,9 +33,13 @@ from .slots import edge_sql, find_clipped_formula, find_thresholds
 
 # Column types, as Spark prints them: of numbers, of floating-point numbers with the width of their values, of times.
 NUMBER_TYPES = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
+"""Types that are read as numbers; decimals besides."""
 FLOAT_TYPES = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
+"""Floating-point types with the width of their values, which decides how a value is named as a category."""
 TIME_TYPES = {"date", "timestamp", "timestamp_ntz"}
+"""Types of dates and timestamps, which expressions can use and which can identify units."""
 NO_UNIT = ""  # SQL of the unit, for columns whose values cannot identify units
+"""A column with this SQL is refused as `unit`."""
 ELAPSED_SQL = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
@@ -47,7 +51,9 @@ CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of the declared type of a text in the metadata of a column: `CharVarcharUtils` of Spark 3.1 and later."""
 # SQL of the value that identifies a unit: one form for -0 and 0, and NULL for NaN and for texts that are too long.
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
+"""Value of a floating-point column that identifies a unit."""
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
+"""Value of a text column that identifies a unit; a row with a longer text belongs to no unit."""
 
 
 def make_column(name: str, declared: str) -> Column:

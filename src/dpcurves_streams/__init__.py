@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from .trust import StreamMechanismState as StreamMechanismState
 
 _FEED = ("CsvFile", "CsvLines", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream", "follow", "plot")
+"""Names that `dpcurves_streams.feed` has, imported when they are first used."""
 _PLACES = {name: ".feed" for name in _FEED} | {
     "CentralStream": ".trust", "Forest": ".queries", "StreamMechanismState": ".trust",
 }  # fmt: skip
+"""Submodule of each name of this package that is imported when first used; names of `readings` are found there."""
 
 
 def __getattr__(name: str) -> Any:

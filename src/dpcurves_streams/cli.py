@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 
 REDIS = ("redis://", "rediss://", "unix://")
+"""Schemes of URLs of a Redis server. Other sources are files, or - for standard input."""
 READINGS = ("auto", "pegasus", "laplace", "totals")
+"""Accepted values of --reading: how noisy counts of time steps are turned into what is shown."""
 
 
 @dataclass(frozen=True)
@@ -362,6 +364,7 @@ class DriftOptions:
 
 
 INTERVAL_SUFFIXES = ("low", "high")
+"""Endings of the fields that hold the ends of a number's confidence interval, as in ``north:low``."""
 HIDDEN_SUFFIXES = (*INTERVAL_SUFFIXES, "unbiased")
 """Suffixes of fields that the live table shows within the cell of their number, or not at all."""
 Group = TypeVar("Group", TupleOptions, CountOptions, StepOptions)
@@ -683,3 +686,4 @@ def _fill_options(options: Group, defaults: Group, **needed: Any) -> Group:
 
 
 PACKAGE_COMMANDS = PackageCommands(commands={"stream": stream}, plans={"stream": plan})
+"""Commands that this package adds to the command line: `dpcurves stream` and `dpcurves plan stream`."""

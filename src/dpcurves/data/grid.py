@@ -157,9 +157,13 @@ MOST_STORED_EDGES = 2**20
 CELLS_PER_VALUE = 1000
 """Cells per value. Up to this ratio, values are placed by a table of all edges, which is faster than bisection."""
 WIDTH = "width="
+"""Prefix of the third field of a grid written as text, as in 0:120:width=5: the field states the width of a cell.
+Without the prefix it is the number of cells."""
 GRID_TEXT_FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
+"""Forms of a grid written as text, for the error about a text of another form."""
 
 BOUNDS_DISTANCE_RULE = "bounds that are at most 1.7e308 apart, the largest double"
+"""Rule in the error for a grid whose width overflows a double."""
 
 MOST_LOG_ODDS = 700
 """Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid."""

@@ -83,6 +83,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all estimates of splits use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -430,7 +430,9 @@ def _or(left: Array, right: Array) -> Array:
 
 UPPER_LETTERS, LOWER_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 TO_LOWER = str.maketrans(UPPER_LETTERS, LOWER_LETTERS)
+"""Translation of `lower`, of the letters in `UPPER_LETTERS` only: engines differ in all other letters."""
 TO_UPPER = str.maketrans(LOWER_LETTERS, UPPER_LETTERS)
+"""Translation of `upper`, of the letters in `LOWER_LETTERS` only: engines differ in all other letters."""
 FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
     "add": lambda left, right: _finite(left + right),
     "sub": lambda left, right: _finite(left - right),
@@ -528,6 +530,7 @@ def _starts_with(values: Array, prefix: Any) -> Array:
 
 
 TEXT_FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({"substr": _substr, "starts_with": _starts_with})
+"""Functions of a text with constant parameters, such as a prefix, which are passed as plain Python values."""
 
 
 def _count_periods(moments: Array, period: int) -> Array:
@@ -547,6 +550,8 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
 })  # fmt: skip
+"""Comparisons of two arrays or values, by the names of their nodes; rows with a missing operand are handled by the
+callers."""
 
 
 def _compare(name: str, left: Array, right: Array) -> Array:

@@ -52,6 +52,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all intervals of areas use."""
 
 
 def area_interval(

@@ -134,6 +134,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all intervals of counts, sums and means use."""
 
 
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:

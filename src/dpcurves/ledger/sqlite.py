@@ -209,9 +209,11 @@ class _QueuePosition:
 MISSING_SECONDS = 10
 """Seconds that a ledger may be missing beside its used key, as while a copy is restored."""
 _AT_ONE_MOMENT = "BEGIN"
+"""Statement that begins a transaction which only reads: it sees one state of the file and locks out no writer."""
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
 # another process wrote in between, for any timeout.
 _ALONE = "BEGIN IMMEDIATE"
+"""Statement that begins a transaction which writes; a second one waits."""
 Connect = Callable[[], Any]
 """Function that opens a connection of `sqlite3`."""
 
@@ -602,6 +604,8 @@ _PREPARE = sql.text(
     # A server may be configured to answer before a commit is on disk; a charge must not.
     " CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
 )
+"""First statement of a writing transaction on PostgreSQL: it limits the wait for locks, and turns a switched-off
+``synchronous_commit`` on, so that a charge is on disk before its question is answered."""
 _ANEW = MappingProxyType({"poolclass": sql.NullPool})
 """No pool: after a fork, two processes would use the same connection."""
 
@@ -727,6 +731,7 @@ def _has_ledger(connection: sql.Connection) -> bool:
 
 
 _KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// for one in memory"
+"""URLs of supported databases, for the error about another one."""
 
 
 class Storage(Protocol):

@@ -500,6 +500,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that margins of selected categories use."""
 
 
 def bound_units_below(plan: Plan, name: str, noisy: int) -> int:

@@ -35,7 +35,9 @@ ZIP_MAGIC = b"PK\x03\x04"
 EXCEL_ENTRY = b"[Content_Types].xml"
 """First entry of an Excel workbook, which is a zip file."""
 UNPACK_ADVICE = "unpack it first (gzip and zstd are read directly, if the name ends in .csv.gz or .csv.zst)"
+"""Advice for files in a compressed format that is not read."""
 EXPORT_ADVICE = "export it as CSV in UTF-8"
+"""Advice for files of another program's format."""
 FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
     ZSTD_MAGIC: ("compressed by zstd", "let its name end in .csv.zst"), b"BZh": ("compressed by bzip2", UNPACK_ADVICE),
     b"\xfd7zXZ\x00": ("compressed by xz", UNPACK_ADVICE), b"\x04\x22\x4d\x18": ("compressed by lz4", UNPACK_ADVICE),
@@ -48,7 +50,9 @@ FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
 })  # fmt: skip
 """First bytes of other formats, each with the name of the format and what to do about it."""
 UTF_16_MESSAGE = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
+"""Message, after the file's name, for a file that begins with the byte order mark of UTF-16."""
 UTF_32_MESSAGE = "is in UTF-32; save it in UTF-8"
+"""Message, after the file's name, for a file that begins with the byte order mark of UTF-32."""
 
 
 def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:

@@ -51,8 +51,11 @@ if TYPE_CHECKING:
 
 
 _POINTER = ctypes.c_void_p
+"""C type of pointers and function addresses in Arrow's structs."""
 _NUMBER = ctypes.c_int64
+"""C type of lengths, counts and flags in Arrow's structs: 64 bits with a sign."""
 _OBJECT = ctypes.py_object
+"""C type of a Python object, here a capsule."""
 
 
 def _struct_fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
@@ -93,12 +96,19 @@ class _Stream(ctypes.Structure):
 
 
 _SCHEMA = b"arrow_schema"
+"""Name of a capsule that holds an ArrowSchema, in the Arrow PyCapsule protocol; a capsule of another name is an
+error."""
 _ARRAY = b"arrow_array"
+"""Name of a capsule that holds an ArrowArray."""
 _STREAM = b"arrow_array_stream"
-"""Names of capsules in the Arrow PyCapsule protocol."""
+"""Name of a capsule that holds an ArrowArrayStream."""
 _TAKE = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
+"""C type of a stream's functions `get_schema` and `get_next`: of the stream and the address to fill; 0 or an error
+number."""
 _LAST_ERROR = ctypes.CFUNCTYPE(_POINTER, _POINTER)
+"""C type of a stream's function `get_last_error`: of the stream; the address of a message."""
 _RELEASE = ctypes.CFUNCTYPE(None, _POINTER)
+"""C type of functions that release an Arrow struct at an address."""
 Struct = TypeVar("Struct", _Schema, _Array)
 _new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _POINTER, ctypes.c_char_p, _POINTER)(("PyCapsule_New", ctypes.pythonapi))
 _held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -369,10 +379,13 @@ _FUNCTIONS: list[Any] = [
     _LAST_ERROR(_say_last_error),
     _RELEASE(_release_stream),
 ]
+"""C functions of every stream that is handed to an engine, in the order of ArrowArrayStream."""
 _LET_GO: Any = _RELEASE(_release_buffers)
+"""C function that Arrow calls when it no longer needs an array handed out by `array_from_buffers`."""
 for _each in (*_FUNCTIONS, _LET_GO):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # arrays that outlive this module call these functions
 _FUNCTION_ADDRESSES = tuple(map(_function_address, _FUNCTIONS))
+"""Addresses of `_FUNCTIONS`, the first fields of each ArrowArrayStream."""
 
 
 # Columns of a schema, and the SQL that reads them. No value is read here.
@@ -386,16 +399,20 @@ LONGEST_TEXT = 2**20
 could exhaust an engine."""
 
 NUMBER = "CAST({0} AS DOUBLE)"
+"""SQL of DuckDB that reads a column of numbers; `{0}` stands for the column."""
 
 TEXT = "CAST({0} AS VARCHAR)"
 """Text of any column. Bytes outside of printable ASCII are written as hexadecimal codes, so no byte is refused."""
 
 # Text that spells a number, else true or false. A date is not a number unless a day zero is declared.
 TRUTH = f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END"
+"""SQL of DuckDB that reads the texts true (1) and false (0), in small or capital letters; NULL for other texts."""
 NUMBER_IN_TEXT = f"coalesce(TRY_CAST({TEXT} AS DOUBLE), {TRUTH})"
+"""SQL of DuckDB that reads a text as a number, else as true or false; NULL, so missing, for other texts."""
 
 
 TRIMMED_TEXT = f"trim({TEXT})"
+"""SQL of the text of any column without blanks around it."""
 DECIMAL_COMMA = (
     r"[+-]?([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?([eE][+-]?[0-9]+)?|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 )
@@ -430,9 +447,12 @@ def number_sql(file: CsvFile) -> str:
 
 
 ZONE = "[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?"
-"""UTC offset: hours, or hours and minutes."""
+"""Pattern of a UTC offset: hours, or hours and minutes."""
 LOCAL = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?)?"
+"""Pattern of an ISO 8601 date, or a date and a time without a zone. Braces are doubled for `str.format`."""
 ISO = f"{LOCAL.removesuffix(')?')}(Z|{ZONE})?)?"
+"""Pattern of an ISO 8601 date or timestamp, with Z, an offset or no zone. A field that is neither this nor a number is
+missing."""
 
 
 def days_sql(file: CsvFile) -> str | None:
@@ -470,9 +490,11 @@ class ColumnKind(Enum):
 
 
 DATE = "date"
+"""Value of `Column.time`: whole days. It decides which functions of dates an expression may apply."""
 MOMENT = "moment"
+"""Value of `Column.time`: timestamps."""
 DURATION = "duration"
-"""Kinds of time of a column."""
+"""Value of `Column.time`: lengths of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -549,6 +571,7 @@ def _list_members(members: Sequence[str]) -> str:
 
 
 _USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType.TEXT}
+"""Types of values in columns whose schema declares no narrower type; other kinds count as undeclared."""
 
 
 def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
@@ -689,6 +712,7 @@ READ_FAILURE = (
     "the records could not be read; check the file and its types (the engine's message is not shown,"
     " because it may quote a record)"
 )
+"""Error in place of any error of the engine while it reads records."""
 
 
 def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
@@ -880,6 +904,8 @@ def _format_number(value: float | np.floating[Any] | Decimal) -> str:
 DOUBLE_BYTES = 8
 """Bytes of a double."""
 _FLOATS_BY_BYTES = {2: ValueType.HALF, 4: ValueType.SINGLE, DOUBLE_BYTES: ValueType.DOUBLE}
+"""Floating-point types by the bytes of a NumPy number; other sizes are read as doubles. The type decides how many
+digits the name of the number has."""
 
 
 def to_arrow_array(values: NDArray[Any]) -> Array:
@@ -951,6 +977,7 @@ def _to_native_order(values: NDArray[Any]) -> NDArray[Any]:
 
 
 _DAYS = "TRY_CAST({0}::HUGEINT * 86400000000 AS BIGINT)"
+"""SQL of microseconds from days since 1970; NULL beyond 64 bits."""
 _MOMENTS = {
     "s": "TRY_CAST({0}::HUGEINT * 1000000 AS BIGINT)", "ms": "TRY_CAST({0}::HUGEINT * 1000 AS BIGINT)",
     "us": "{0}::BIGINT", "ns": "{0}::BIGINT // 1000",
@@ -1091,6 +1118,7 @@ def _text_to_bytes(array: Array) -> Array:
 
 
 NESTED_COLUMN_RULE = "holds lists, other nested values or intervals"
+"""Why a column cannot be read without pyarrow, for the error if a question names it."""
 
 
 def _nested_to_texts(array: Array) -> Array:

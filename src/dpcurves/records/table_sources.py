@@ -575,6 +575,7 @@ def source_of_parquet(group: FileGroup) -> ParquetSource:
 
 
 DIFFERENT_COLUMNS_RULE = "the files have different columns; give files with one header or schema"
+"""Rule in the error for several files that differ in names, order or types of columns."""
 KEY_COLUMN = sources.ColumnKind.FIELDS
 """Partition keys are texts without a declared type, as the fields of CSV."""
 
@@ -830,8 +831,11 @@ def _parquet_by_duckdb(group: FileGroup) -> ParquetSource:
 
 
 UNSUPPORTED_TYPE_RULE = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
+"""Why a column of a Parquet file cannot be read, for the error if a question names it."""
 AMBIGUOUS_NAME_RULE = "has a name that differs from another one in case only"
+"""Why no column of a Parquet file can be read: SQL ignores case. For the error if a question names a column."""
 EMPTY_NAME_RULE = "has an empty name, which SQL does not allow"
+"""Why a column of a Parquet file cannot be read, for the error if a question names it."""
 
 
 class _Field(NamedTuple):
@@ -930,7 +934,11 @@ ARROW_READY_TYPES = {
 }  # fmt: skip
 """DuckDB types that are converted to Arrow as they are."""
 TEXT_TYPES = {"varchar", "uuid", "blob"}
+"""DuckDB types that are read as texts. A column of another type than these and `ARROW_READY_TYPES` is neither numbers
+nor text, so a question that names it is refused."""
 UNSUPPORTED_TIME_TYPES = {"time with time zone", "interval"}
+"""DuckDB types of time that cannot be counted: a question that names such a column is refused, with the advice to give
+days or seconds as numbers."""
 LONGEST_OF_MANY = 2**31 // sources.ROWS_PER_BATCH - 1
 """Largest length of a text in bytes, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of
 text)."""
@@ -1039,6 +1047,7 @@ def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]
 UNREADABLE_COLUMN_RULE = (
     "a column cannot be read; check its values and their type (the message is not shown, because it may quote a record)"
 )
+"""Error in place of any error of an Arrow array or column while it is read."""
 NAMES_OF_TEXT = {"str", "string", "large_string"}
 """Type names of text in pandas."""
 KINDS_OF_NUMPY = MappingProxyType(
@@ -1049,6 +1058,8 @@ KINDS_OF_NUMPY = MappingProxyType(
         "m": sources.ColumnKind.TIMES,
     }
 )
+"""Kinds of columns by NumPy's letter of the type: U and S text, O Python objects, m durations. Numbers and dates are
+read by Arrow's types; others cannot be counted."""
 ARROW_LIBRARIES = {"pyarrow", "arro3"}
 """Libraries whose arrays need no conversion."""
 
@@ -1386,6 +1397,7 @@ TABLE_KINDS = (
     "a path to a .csv, .tsv, .txt or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB "
     "relation"
 )
+"""Objects that are accepted as data, for the error about another one."""
 
 
 def open_records(

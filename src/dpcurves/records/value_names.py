@@ -76,6 +76,8 @@ class ValueType(Enum):
 _FLOATS: Mapping[ValueType, Any] = MappingProxyType({
     ValueType.HALF: np.float16, ValueType.SINGLE: np.float32, ValueType.DOUBLE: np.float64,
 })  # fmt: skip
+"""NumPy's type of each floating-point type: a double is rounded to it before it is named, so that 0.1 in single
+precision is named 0.1."""
 FLOATS = frozenset(_FLOATS)
 """Floating-point types. Python computes their names from the doubles that an engine returns."""
 
@@ -288,6 +290,8 @@ _KEYS_OF_TEXT: Mapping[ValueType, Callable[[str], Key | None]] = MappingProxyTyp
     ValueType.UUID: _parse_uuid,
     **{float_type: _make_float_parser(float_type) for float_type in FLOATS},
 })  # fmt: skip
+"""Functions that return what a category written as text is compared by, for each declared type but text; None if no
+value of the type equals it."""
 
 
 def parse_number(text: str) -> int | float | None:

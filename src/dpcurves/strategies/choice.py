@@ -299,6 +299,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The threshold that notes on uncounted categories use."""
 
 
 def describe_uncounted_categories(

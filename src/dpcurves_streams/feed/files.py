@@ -39,6 +39,7 @@ from .windows import REASON_INDEX, RELEASED_REASONS, DropReason, OpenWindows, St
 TupleFields = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
 _FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
+"""Error in place of any error while tuples are read from an iterable."""
 
 
 class LiveWindows:
@@ -382,12 +383,16 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
 LARGEST_TIMESTAMP = 2**60
 """Microseconds since 1970. Largest timestamp; keeps differences of timestamps within 64 bits."""
 _PLACED = "placed"
+"""Name of DuckDB's temporary table of tuples with their time step, slot and rank among their user's tuples.
+CONFIDENTIAL."""
 _MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
+"""SQL of a timestamp given as a number of seconds since 1970, in microseconds; NULL beyond 64 bits."""
 # Text that parses as a number is seconds since 1970; other text is ISO 8601, in UTC unless it names a zone.
 _MOMENT = (
     "coalesce(TRY_CAST(round(TRY_CAST({text} AS DOUBLE) * 1000000) AS BIGINT), "
     "CASE WHEN isfinite(TRY_CAST({text} AS TIMESTAMPTZ)) THEN epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)) END)"
 )
+"""SQL of a timestamp given as text, in microseconds since 1970; NULL, so an unreadable tuple, for other texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +419,8 @@ class ContributionRule:
 
 
 _UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
+"""Reasons that the stored slot of a tuple of a file shows. Files have no late tuples, because all lines are there at
+once."""
 
 
 class TupleTable:
@@ -763,6 +770,7 @@ class _CountBatches:
 
 
 JSON_LINES = (".jsonl", ".ndjson")
+"""File name endings whose lines are read as JSON objects unless --format names another format."""
 
 
 class CsvFile:
@@ -859,9 +867,13 @@ class _JsonLinesWindows:
 
 
 EXAMPLE_STATES = ("cafeteria", "gym", "library")
+"""States of the example stream: the places of its access points."""
 EXAMPLE_START = "2026-03-02T06:00"
+"""Start of the example stream, in UTC."""
 EXAMPLE_END = "2026-03-02T22:00"
+"""End of the example stream, in UTC."""
 EXAMPLE_STEP = "10m"
+"""Length of a time step of the example stream."""
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
 """Time step of the peak, and tuples in it, of each place in the example stream."""
 

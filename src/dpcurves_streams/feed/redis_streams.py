@@ -34,6 +34,7 @@ _TROUBLE = (
     " check the URL and the key (its error is not shown, because it may quote an"
     " entry)"
 )
+"""Message of the raised `InvalidArgument`."""
 
 LEASE_SECONDS = 10.0
 """Seconds after which the lease of a reader expires, so that another process may take over. A living reader renews it
@@ -45,7 +46,9 @@ if holder and holder ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
+"""Script that takes or renews the lease; returns 0 if another process holds it, so that this one must not read."""
 _LEAVE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+"""Script that releases the lease if this process holds it, so that another one need not wait until it expires."""
 
 Result = TypeVar("Result")
 Entry = tuple[bytes, Mapping[bytes, bytes] | None]

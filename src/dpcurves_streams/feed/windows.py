@@ -132,7 +132,9 @@ RELEASED_REASONS = {
     DropReason.LATE: UncountedReason.LATE,
     DropReason.UNKNOWN: UncountedReason.OTHER_STATE,
 }
+"""Reason under which a tuple is counted with noise, by the exact reason why it is in no state."""
 REASON_INDEX = {reason: place for place, reason in enumerate(UncountedReason)}
+"""Position of each reason among the counts of a time step, after the counts of states."""
 
 
 class DropCounts:

@@ -123,6 +123,7 @@ def _partial_block_variance(tree: PrefixTree, time_steps: IntArray) -> FloatArra
 
 
 TREE_KIND = "tree counter"
+"""Name of this mechanism in stored states and in the context of its noise; a state of another name is refused."""
 FIRST_EPOCH = 64
 """Steps of the first epoch of a stream without a horizon; each later epoch is twice as long."""
 INTEGER_BOUND = 2**62
@@ -383,6 +384,7 @@ def round_noise(
 
 
 BUFFER_KIND = "buffered counter"
+"""Name of this mechanism in stored states; a state of another name is refused."""
 MEMORY_RATIO = 12
 """Ratio of the memories, in steps, of successive buffers: smaller means more buffers, and a closer approximation of
 the square root."""

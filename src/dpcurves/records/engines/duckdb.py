@@ -59,6 +59,7 @@ SETTINGS: dict[str, bool | int | str] = {
     "preserve_insertion_order": False,
     "python_enable_replacements": False,
 }
+"""Settings of every connection to DuckDB. No extension is loaded by itself, and FROM finds no variables of Python."""
 
 
 PROGRESS_REQUESTED: list[bool] = []
@@ -773,9 +774,11 @@ def _read_batches(
 
 
 USED_ROWS = "used"
+"""Name of the temporary table of rows within the contribution bound; with a filter, followed by its number."""
 ROWS_WITH_SUBSETS = "parted"
+"""Name of the temporary table of rows with the number of the random subset of their unit; dropped after each query."""
 ROWS_WITH_UNIT_SIZES = "sized"
-"""Names of temporary tables: used rows, rows with subsets, rows with the size of their unit."""
+"""Name of the temporary table of one row of each unit with the unit's number of rows; dropped after each query."""
 SIZE_COLUMN = Column("size", ColumnKind.NUMBERS, "size", "NULL")
 """Column of the number of rows of a unit."""
 
