@@ -68,7 +68,8 @@ class Outside(Enum):
 
 
 EXACT_IN_DOUBLES = 2**53
-"""Integers below this number are exact in doubles."""
+"""Integers below this number are exact in doubles. Multiples of a step that reach it are not used as decimal edges or
+round numbers."""
 PROBABILITY_ROUNDING = 2.0**-20
 """Probability by which a number may leave [0, 1] and still count as 0 or 1. Rounding to float32 is off by up to 2**-24,
 a few operations on it by some more; a wrong unit, such as 1.02, is far larger.
@@ -166,7 +167,8 @@ BOUNDS_DISTANCE_RULE = "bounds that are at most 1.7e308 apart, the largest doubl
 """Rule in the error for a grid whose width overflows a double."""
 
 MOST_LOG_ODDS = 700
-"""Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid."""
+"""Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid; larger bounds are
+refused."""
 
 
 @dataclass(frozen=True, slots=True, init=False)

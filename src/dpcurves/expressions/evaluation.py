@@ -37,11 +37,11 @@ from .syntax import COMPARISONS, Node, find_column_names
 Array: TypeAlias = NDArray[Any]
 """Values: doubles with NaN for NULL (numbers; days; 1, 0 for true, false); texts or None; or microseconds."""
 NO_MOMENT = np.iinfo(np.int64).min
-"""A missing timestamp."""
+"""Number that stands for a missing timestamp in arrays of integers: the smallest of 64 bits."""
 DECIMAL_NUMBER = "-?[0-9]{1,30}([.][0-9]{1,30})?([eE][+-]?[0-9]{1,3})?"
-"""Texts that a cast to a number reads. Python, DuckDB and PostgreSQL round them alike."""
+"""Texts that a cast to a number reads; others become NULL. Python, DuckDB and PostgreSQL round these alike."""
 SAFE_DAYS = 106_000_000
-"""Largest number of days whose microseconds fit 64 bits."""
+"""Days. Up to this number since 1970, microseconds fit 64 bits; a date beyond is NULL as a timestamp."""
 
 
 def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueType | None = None) -> Array:
@@ -462,7 +462,7 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
         np.abs(value) <= SAFE_DAYS, np.nan_to_num(value), 0
     ).astype(np.int64) * 86_400_000_000 + np.where(np.abs(value) <= SAFE_DAYS, 0, NO_MOMENT),
 })  # fmt: skip
-"""Functions whose arguments have one type each."""
+"""Computations in Python of functions whose arguments have one type each, by name; engines must agree with them."""
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:

@@ -57,7 +57,7 @@ TOKEN_PATTERN = re.compile(
     )""",
     re.VERBOSE,
 )
-"""Numbers, texts, quoted names, words and signs."""
+"""Tokens of an expression: numbers, texts, quoted names, words and signs. Any other character is refused."""
 
 
 class Word(NamedTuple):
@@ -137,8 +137,8 @@ _ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.it
 FUNCTION_ADVICE = MappingProxyType({
     "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
 })  # fmt: skip
-"""What to write instead, by the name of a function whose call is refused: SQL engines disagree about log, and about
-round with digits."""
+"""What to write instead if this function is called with more than one argument, as in SQL dialects that take a base or
+digits; such a call is refused."""
 
 
 class _Parser:

@@ -131,7 +131,8 @@ def flush(path: Path, mode: int) -> None:
 
 
 KEY_VARIABLE = "DPCURVES_LEDGER_KEY"
-"""Environment variable of the ledger's key in hexadecimal."""
+"""Environment variable of the ledger's key in hexadecimal, if no key is passed; unset: the key comes from the key
+file."""
 
 
 def make_tampering_error(finding: str) -> InvalidArgument:
@@ -146,9 +147,10 @@ def make_tampering_error(finding: str) -> InvalidArgument:
 
 
 KEY_BYTES = 32
-"""Bytes of a key: the output size of SHA-256."""
+"""Least bytes of a key, the output size of SHA-256; a shorter one is refused."""
 _OF_STATES = b"dpcurves: states of streams"
-"""HKDF context of the key that encrypts stream states."""
+"""HKDF context of the key that encrypts stream states. Another text gives another key, with which stored states cannot
+be read."""
 
 SealedValue = str | int | float | bytes | None
 _encode_values = json.JSONEncoder(separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode
@@ -559,7 +561,8 @@ UNSEALED_COLUMNS = frozenset({"spent", "seal", "previous", "mac"})
 Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
-"""Seconds that a charge waits for other charges before it is refused with nothing written."""
+"""Seconds that a charge waits for other charges before it is refused with nothing written. Fewer refuse more charges
+under load."""
 _WAIT: ContextVar[float] = ContextVar("seconds that a transaction waits for a lock", default=WAIT_SECONDS)
 """The limit that holds in this context: `WAIT_SECONDS` unless `limit_wait` set another one. Exceeding it raises
 `LedgerBusy`."""
@@ -600,8 +603,9 @@ _TROUBLES = {
     "23514": _BROKEN_RULE,
     "55P03": _BUSY,
 }
-"""Messages by error code of SQLite, and by SQLSTATE of PostgreSQL "
-"(https://www.postgresql.org/docs/current/errcodes-appendix.html)."""
+"""Messages by error code of SQLite, and by SQLSTATE of PostgreSQL
+(https://www.postgresql.org/docs/current/errcodes-appendix.html). They replace the database's own text, which may quote
+stored values."""
 _UNREACHED = (
     "cannot connect, or the user name is not accepted, and nothing was written; check the host, the user and the"
     " password"
@@ -761,9 +765,10 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
 
 
 IDLE_CONNECTIONS = 8
-"""Connections to the ledger's database that stay open between charges."""
+"""Connections to the ledger's database that stay open between charges; further ones are closed after use."""
 MOST_CONNECTIONS = 64
-"""Connections of one process to the ledger's database: more than a server has threads."""
+"""Connections of one process to the ledger's database: more than a server has threads. A charge that finds all in use
+waits for one."""
 
 
 class FileConnection(sqlite3.Connection):

@@ -52,7 +52,7 @@ except ImportError:  # a system without fcntl, where all writers ask at once
     fcntl = None  # type: ignore[assignment]
 
 QUEUE_SUFFIX = "-line"
-"""Suffix of the queue's file."""
+"""Suffix of the file, beside the ledger's, by which waiting writers know their order."""
 PATIENCE_SECONDS = 5
 """Seconds without a served writer after which waiting writers go on."""
 
@@ -63,7 +63,7 @@ _NEXT = 0
 _SERVED = 8
 """Bytes. Offset, in the queue's file, of the number below which no writer is waited for."""
 _LOCK = struct.Struct("hhqqi0q")
-"""C structure `flock` of fcntl."""
+"""C structure `flock` of fcntl: lock type, origin, start, length, process."""
 
 
 class WriterQueue:
@@ -207,7 +207,8 @@ class _QueuePosition:
 
 
 MISSING_SECONDS = 10
-"""Seconds that a ledger may be missing beside its used key, as while a copy is restored."""
+"""Seconds that a ledger may be missing beside the file of a key that was used, as while a copy is restored; afterwards
+the key is refused, because the spent budget would be forgotten."""
 _AT_ONE_MOMENT = "BEGIN"
 """Statement that begins a transaction which only reads: it sees one state of the file and locks out no writer."""
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
@@ -598,7 +599,8 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 _FOUNDING = int.from_bytes(b"dpcurves")
-"""Number of the PostgreSQL lock under which a ledger is created: the bytes of the package's name."""
+"""Number of the PostgreSQL lock under which a ledger is created, so that two processes do not create it at once: the
+bytes of the package's name."""
 _PREPARE = sql.text(
     "SELECT set_config('lock_timeout', :wait, true),"
     # A server may be configured to answer before a commit is on disk; a charge must not.
@@ -607,7 +609,8 @@ _PREPARE = sql.text(
 """First statement of a writing transaction on PostgreSQL: it limits the wait for locks, and turns a switched-off
 ``synchronous_commit`` on, so that a charge is on disk before its question is answered."""
 _ANEW = MappingProxyType({"poolclass": sql.NullPool})
-"""No pool: after a fork, two processes would use the same connection."""
+"""Settings for a new connection for each transaction: without a pool no connection outlives a fork, after which two
+processes would use it."""
 
 
 class ServerStorage:
