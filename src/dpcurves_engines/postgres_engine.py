@@ -293,7 +293,8 @@ class PostgresTable(EngineTable):
 
 
 MOST_COMPARED = 8
-"""Columns up to which rows are sorted by their values; wider rows are sorted by a digest."""
+"""Columns. Up to this number, rows of a unit with equal hashes are ordered by their values; wider rows are sorted by a
+digest of all values."""
 
 
 def used_rows_sql(

@@ -38,7 +38,7 @@ SQL_TYPES = MappingProxyType({
     ValueType.NUMBER: "float8", ValueType.DATE: "float8", ValueType.TEXT: "text", ValueType.TRUTH: "boolean",
     ValueType.MOMENT: "int8",
 })  # fmt: skip
-"""Types of values: dates are days since 1970-01-01, timestamps microseconds."""
+"""PostgreSQL's types of values: dates are days since 1970-01-01, timestamps microseconds since 1970."""
 
 
 def build_postgres_sql(
@@ -191,7 +191,8 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
         f"(make_date({_YEAR}, {_MONTH}::int, {_DAY}::int) - make_date(1970, 1, 1))::float8 END END"
     ),
 })  # fmt: skip
-"""SQL of functions; `{0}`, `{1}` and `{2}` are names or literals."""
+"""SQL of functions, by the names of their nodes; `{0}`, `{1}` and `{2}` are names or literals. No value of a row makes
+it fail."""
 _IN_UTC = MappingProxyType({TIMESTAMP: "{0}", TIMESTAMP_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
 """SQL of a timestamp's date and time in UTC, by the type's number: one with a time zone is converted, one without is
 taken as UTC."""

@@ -42,7 +42,8 @@ TLS_MODES = ("require", "verify-ca", "verify-full")
 """Values of libpq's `sslmode` that are accepted for servers on other machines: all of them encrypt. Others are
 refused."""
 SECONDS_TO_CONNECT = 20
-"""Seconds within which the server must answer a connection: enough for a distant server, and short for a person."""
+"""Seconds within which the server must answer a connection: enough for a distant server, and short for a person. Then
+the connection is refused."""
 CONNECTION_SETTINGS = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
@@ -393,13 +394,17 @@ LOGGING_SETTINGS = {
     "log_statement": ("all",), "debug_print_parse": ("on",), "debug_print_rewritten": ("on",),
     "debug_print_plan": ("on",), "pgaudit.log_parameter": ("on",),
 }  # fmt: skip
-"""Settings of the server that log query parameters, each with its values that do so."""
+"""Settings of the server that log query parameters, each with its values that do so. With such a value the server is
+refused while it ranks rows."""
 DURATION_LOG_SETTINGS = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
-"""Settings of the server: milliseconds from which a statement is logged, with its parameters; -1 or unknown: none."""
+"""Settings of the server: milliseconds from which a statement is logged, with its parameters; -1: none. A server that
+logs some is refused while it ranks rows; see `_BY_LENGTH`."""
 SAMPLED_LOG_SETTING = "log_transaction_sample_rate"
-"""Setting of the server: share of transactions whose statements are logged, with their parameters; must be 0."""
+"""Setting of the server: share of transactions whose statements are logged, with their parameters. A share above 0 is
+refused while the server ranks rows; see `_BY_LENGTH`."""
 AFTER_ERRORS = "log_parameter_max_length_on_error"
-"""Setting of the server: how many bytes of each parameter are logged for a failed statement; 0: none."""
+"""Setting of the server: how many bytes of each parameter are logged for a failed statement. Only 0, none, is accepted
+while the server ranks rows."""
 
 
 def require_unlimited_sorts(link: SnapshotConnection) -> None:
@@ -455,4 +460,5 @@ _ASKED = (*LOGGING_SETTINGS, *DURATION_LOG_SETTINGS, SAMPLED_LOG_SETTING, AFTER_
 """Settings whose values are asked for, to refuse a server that logs parameters: one is the secret key that ranks
 rows."""
 _BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED_LOG_SETTING}
-"""Settings that log at most ``log_parameter_max_length`` bytes of each parameter, so nothing if that is 0."""
+"""Settings that log at most ``log_parameter_max_length`` bytes of each parameter: if that is 0, they log none, and are
+accepted."""

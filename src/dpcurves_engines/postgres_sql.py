@@ -35,24 +35,26 @@ from .slots import Buckets, OffsetConstants, edge_sql, find_buckets, find_thresh
 
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
 BOOLEAN_OID = 16
-"""Type number (oid) of boolean."""
+"""Type number (oid) of boolean, read as the numbers 0 and 1."""
 NUMERIC_OID = 1700
-"""Type number (oid) of numeric."""
+"""Type number (oid) of numeric, read as the nearest double, and as exact decimals where values are categories."""
 INTEGER_TYPES = {20, 21, 23}
-"""Type numbers (oid) of whole numbers: bigint, smallint, integer."""
+"""Type numbers (oid) of whole numbers: bigint, smallint, integer. Read as doubles, and exactly where values are
+categories."""
 FLOAT_TYPES = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
-"""Type numbers (oid) of real and double precision, with their types here."""
+"""Type numbers (oid) of real and double precision, with the types that decide how their values are named."""
 NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
          1700: "numeric"}  # fmt: skip
-"""Names of PostgreSQL's number types, by oid."""
+"""Names of PostgreSQL's number types, by oid, for messages."""
 TEXT_OIDS = {18, 19, 25, 1042, 1043}
-"""Type numbers (oid) of text: "char", name, text, character, character varying."""
+"""Type numbers (oid) of text: "char", name, text, character, character varying. Such columns hold categories."""
 UUID_OID = 2950
-"""Type number (oid) of uuid."""
+"""Type number (oid) of uuid, read as text."""
 INTERVAL_OID = 1186
 """Type number (oid) of interval."""
 TIME_OIDS = {1082, 1083, 1114, 1184, INTERVAL_OID, 1266}
-"""Type numbers (oid) of dates, times, timestamps and intervals."""
+"""Type numbers (oid) of dates, times, timestamps and intervals. They are not read as plain numbers: most are counted as
+elapsed days or seconds, or by an expression."""
 ENUM_KIND = "e"
 """Kind of type (``typtype`` of ``pg_type``) of enumerations, which are read as text."""
 DATE_OID = 1082
@@ -80,9 +82,10 @@ columns."""
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""
 _TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
-"""2**-1075: numbers up to this bound round to 0, and casting them to a double would raise an error."""
+"""2**-1075: numbers up to this bound round to 0, and casting them to a double would raise an error, so they are
+replaced by 0 before."""
 DECIMAL_BOUNDS = _TINY, _HUGE
-"""SQL of the numbers between which a decimal number is a double that is neither 0 nor infinite."""
+"""SQL of the numbers between which a decimal number can be cast to a double that is neither 0 nor infinite."""
 _SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
 """SQL of a decimal number as a double, with 0 in place of numbers that a cast would refuse with an error."""
 _NUMERIC = (
@@ -298,7 +301,8 @@ def _quote_identifier(name: str) -> str:
 
 
 MOST_AS_PARAMETER = 2**11
-"""Slots up to which lookup in an array is as fast as the formula; with 2**16 slots it takes half as long again."""
+"""Slots up to which lookup in an array is as fast as the formula, so that the formula is used above only; with 2**16
+slots the array takes half as long again."""
 OPTIMISER_FENCE = "OFFSET '0'::int8"
 """Keeps PostgreSQL from merging a subquery. (``OFFSET 0``, a 32-bit number, would also prevent parallel plans.)"""
 

@@ -40,7 +40,8 @@ from dpcurves.records.engines.engine import (
 )
 
 MARGIN = 2.0**-20
-"""Fraction of a cell by which the buckets of ``width_bucket`` begin early: far above its rounding error."""
+"""Fraction of a cell by which the buckets of ``width_bucket`` begin early: far above its rounding error, so that the
+found cell is the right one or the one above it, and one comparison corrects it."""
 
 
 class Buckets(NamedTuple):

@@ -45,7 +45,7 @@ SECONDS_TO_CONNECT = 20
 MOST_RETRIES = 6
 """Retries of a request while the server is down; pauses grow up to `LONGEST_PAUSE`, about 20 seconds in total."""
 LONGEST_PAUSE = 5000
-"""Milliseconds. Cap of the back-off between retries."""
+"""Milliseconds. Longest pause between two retries."""
 CONNECTION_FAILURE = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
 """Error in place of any error of Spark's client while it connects."""
 CONNECTION_TIMEOUT = (

@@ -112,7 +112,8 @@ WEIGHTED_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "sum": {"ask": "weighted-summary", "statistic": "sum"},
     "mean": {"ask": "weighted-summary", "statistic": "mean"},
 })  # fmt: skip
-"""Fields of weighted questions, by the question type without weights."""
+"""Fields that replace those of a question if a weight is given, by the question's type without weights. A function of
+another type refuses weights."""
 AUTOMATIC_RANGE_QUESTIONS = frozenset({"cdf", "quantiles", "histogram", "survival"})
 """Question types with an automatic range, which is paid from the question's loss."""
 ENDS = ("lower", "upper")
@@ -295,9 +296,9 @@ CLAUSES_AFTER_WHERE = frozenset({
     "GROUP_BY", "HAVING", "ORDER_BY", "LIMIT", "OFFSET", "QUALIFY", "WINDOW", "UNION", "EXCEPT", "INTERSECT", "FETCH",
     "FOR", "SEMICOLON", "TABLE_SAMPLE",
 })  # fmt: skip
-"""Names of the tokens that end a condition."""
+"""Names of the tokens of `sqlglot` before which the condition of WHERE ends."""
 PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
-"""What a token adds to the depth of nested parentheses."""
+"""What a token of `sqlglot` adds to the depth of nested parentheses; a clause begins at depth 0 only."""
 
 
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
@@ -912,7 +913,7 @@ def _shorten(text: str) -> str:
 
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-"""Names that all engines read alike, quoted or not."""
+"""Names that all engines read alike, quoted or not; other names are quoted."""
 IN_MEMORY_LEDGER = "sqlite://"
 """URL of the default ledger, which is kept in memory: what was spent is forgotten when the process ends."""
 CONNECTION_RULE = (

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 REDIS = ("redis://", "rediss://", "unix://")
 """Schemes of URLs of a Redis server. Other sources are files, or - for standard input."""
 READINGS = ("auto", "pegasus", "laplace", "totals")
-"""Accepted values of --reading: how noisy counts of time steps are turned into what is shown."""
+"""Accepted values of --reading: counts of each step, with a mechanism chosen by itself or named, or running totals."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ def _read_hierarchy(file: str) -> Forest:
 
 
 YEAR_MICROSECONDS = 31_557_600 * 10**6
-"""Microseconds of a year of 365.25 days."""
+"""Microseconds of a year of 365.25 days, in which the false alarms of drift are stated."""
 
 
 @dataclass(frozen=True)
@@ -366,7 +366,7 @@ class DriftOptions:
 INTERVAL_SUFFIXES = ("low", "high")
 """Endings of the fields that hold the ends of a number's confidence interval, as in ``north:low``."""
 HIDDEN_SUFFIXES = (*INTERVAL_SUFFIXES, "unbiased")
-"""Suffixes of fields that the live table shows within the cell of their number, or not at all."""
+"""Endings of the fields that the live table shows within the cell of their number, or not at all."""
 Group = TypeVar("Group", TupleOptions, CountOptions, StepOptions)
 
 

@@ -55,9 +55,8 @@ from .base import ExactTable, QueryMechanism
 from .exponential import pure_epsilon
 
 MOST_NAMES = 1000
-"""Categories. Largest number of released categories: those with the largest noisy counts. It bounds the size of later
-tables.
-"""
+"""Categories. Largest number of released categories: those with the largest noisy counts; others count as not selected.
+It bounds the size of later tables."""
 LARGEST_THRESHOLD = 10**7
 """Units. Largest threshold that is used; a loss that needs a larger one is refused."""
 LARGEST_RATE = Fraction(256)
@@ -65,7 +64,7 @@ LARGEST_RATE = Fraction(256)
 exp(-256)``, and numbers like ``exp(-3000)`` would have too many digits to compute with.
 """
 _DIGITS = Context(prec=60, rounding=ROUND_CEILING)
-"""Decimal arithmetic with 60 digits that rounds up."""
+"""Decimal arithmetic with 60 digits that rounds up, for upper bounds of probabilities."""
 _MARGIN = Decimal("1e-40")
 """Relative margin by which rounded powers are increased, so that rounding errors of 60 digits never lower a bound."""
 

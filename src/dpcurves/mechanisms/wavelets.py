@@ -77,7 +77,8 @@ from .linear import (
 
 
 LEAST_MISSING = Fraction(1, 3)
-"""Ratio. Least fraction of the loss for the count of missing records, if a record may move there."""
+"""Ratio. Least fraction of the loss for the count of missing records, if a record may move there. All other counts
+share the rest."""
 
 
 class Budgets(NamedTuple):
@@ -135,7 +136,7 @@ def calibrate_budgets(
 
 
 _PARTS = 1000
-"""Parts. Denominator of relative budgets, which are multiples of 1/1000."""
+"""Parts. Denominator of relative budgets, which are multiples of 1/1000, so that they are exact fractions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -577,7 +577,8 @@ SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
         "RobustScaler": lambda step: (step.center_, step.scale_),
     }
 )
-"""For each scaler, the functions that return centres and spreads of columns; None: not used."""
+"""Functions that return centres and spreads of columns from a fitted scaler, by its class in scikit-learn; None: not
+used."""
 PIPELINE_STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
         **dict.fromkeys(SCALERS, _apply_scaler), "PolynomialFeatures": _apply_polynomial_features,

@@ -279,7 +279,7 @@ UNTYPED_LABEL_KINDS = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
 """Kinds of columns whose labels may be numbers or text: the schema does not say. Both classes of a label must be named,
 because the default 0 and 1 would not match yes and no."""
 LARGEST_SQUARED = 2**26
-"""Steps. Largest half cell whose squares sum within 64 bits."""
+"""Steps. Largest half width of a cell whose squared offsets sum within 64 bits; a larger one is refused."""
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
@@ -287,7 +287,7 @@ Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.CellAmoun
 NO_OTHER_NAMES: Mapping[str, str] = MappingProxyType({})
 """Default of `Records`: questions use the column names of the schema."""
 MODEL_INPUT_GRID = Grid(0, 1, cells=1)
-"""Grid of a model's input column, whose numbers are read as they are."""
+"""Grid of a model's input column. One cell, because the numbers themselves are read and no cell is looked up."""
 
 
 @runtime_checkable

@@ -392,7 +392,8 @@ _FUNCTION_ADDRESSES = tuple(map(_function_address, _FUNCTIONS))
 
 
 DELIMITERS = ",;\t|"
-"""Delimiters that an error message suggests."""
+"""Delimiters among which an error message suggests the most frequent one, if a header seems to have another
+delimiter."""
 
 LONGEST_TEXT = 2**20
 """Largest length of a text, and of a line of CSV, in bytes. A longer one counts as missing: otherwise a single record
@@ -421,7 +422,8 @@ DATES = {
     "-": ("[0-9]{{4}}-[0-9]{{2}}(-[0-9]{{2}})?", "%Y-%m-%d"),
     ".": ("[0-9]{{2}}[.][0-9]{{2}}[.][0-9]{{4}}", "%d.%m.%Y"),
 }
-"""Pattern and strptime format of dates, by separator."""
+"""Pattern and strptime format of dates in the form of the declared day zero, by separator. A field of neither this form
+nor a number is missing."""
 
 
 def number_sql(file: CsvFile) -> str:
@@ -556,7 +558,8 @@ class Column:
 
 
 _DECIMAL_SCALE = re.compile(r"\([0-9]+, ?([0-9]+)\)$")
-"""Digits after the point in the name of a decimal type."""
+"""Pattern of the digits after the point in the name of a decimal type; a category with more digits equals no value and
+is refused."""
 
 
 def _list_members(members: Sequence[str]) -> str:
@@ -670,7 +673,8 @@ OTHER_FORMATS = MappingProxyType({
     ),
     re.compile(r"#.*\s"): "the first line begins with # and may be a comment: if it is, delete it",
 })  # fmt: skip
-"""What the first name of a header shows if the first line is none, each with a message that quotes no name."""
+"""Patterns of a first line that is no header, each with the error's advice, which quotes no name: it may be a
+record."""
 
 
 def _describe_other_format(columns: Sequence[Column]) -> str | None:
@@ -849,9 +853,9 @@ def add_whole_row_column(rows: str, columns: Sequence[Column], positions: Sequen
 
 
 MISSING_TEXTS = {"None", "nan", "NaT", "<NA>"}
-"""Texts of missing Python values."""
+"""Texts of Python values that count as missing."""
 DATE_UNITS = {"D", "s", "ms", "us", "ns"}
-"""NumPy's units that Arrow has, too."""
+"""NumPy's units of dates that Arrow has, too; dates of other units are converted to seconds."""
 
 
 def to_text_array(values: Iterable[Any]) -> Array:
@@ -902,7 +906,7 @@ def _format_number(value: float | np.floating[Any] | Decimal) -> str:
 
 
 DOUBLE_BYTES = 8
-"""Bytes of a double."""
+"""Bytes of a double. Numbers of Python count as doubles."""
 _FLOATS_BY_BYTES = {2: ValueType.HALF, 4: ValueType.SINGLE, DOUBLE_BYTES: ValueType.DOUBLE}
 """Floating-point types by the bytes of a NumPy number; other sizes are read as doubles. The type decides how many
 digits the name of the number has."""
@@ -982,7 +986,7 @@ _MOMENTS = {
     "s": "TRY_CAST({0}::HUGEINT * 1000000 AS BIGINT)", "ms": "TRY_CAST({0}::HUGEINT * 1000 AS BIGINT)",
     "us": "{0}::BIGINT", "ns": "{0}::BIGINT // 1000",
 }  # fmt: skip
-"""SQL of microseconds, by the time unit of a type."""
+"""SQL of microseconds since 1970 from a stored integer, by the time unit of its type; NULL beyond 64 bits."""
 
 
 def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column:
@@ -1014,7 +1018,8 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
 
 
 ARROW_DECIMAL_CHARACTERS = "decimal0123456789"
-"""Characters in the names of Arrow's decimal types before the digits in brackets."""
+"""Characters in the names of Arrow's decimal types before the digits in brackets; what follows them is shown as in
+DECIMAL(10, 2)."""
 
 
 _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
@@ -1163,7 +1168,7 @@ def _moment_sql(data_type: DataType) -> str | None:
 
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""Units in a second."""
+"""Units in a second, by Arrow's name of the unit: durations are counted in seconds."""
 
 
 def _time_kind(data_type: DataType) -> str:
@@ -1241,9 +1246,9 @@ def _is_text(data_type: DataType) -> bool:
 
 
 ROWS_PER_BATCH = 2**17
-"""Rows of a batch."""
+"""Rows of a batch. More take more memory, fewer more time."""
 BATCH_TABLE = "scanned"
-"""Table name of registered batches."""
+"""Name under which batches of rows are registered with DuckDB, for FROM."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

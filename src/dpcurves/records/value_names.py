@@ -54,7 +54,8 @@ from ..data import Category
 TRUTH_NAMES = ("false", "true")
 """Names of the truth values 0 and 1."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-"""A number in plain digits: no leading zeros, plus sign, spaces or exponent."""
+"""A number in plain digits: no leading zeros, plus sign, spaces or exponent. A category written otherwise equals no
+value of a column of whole or decimal numbers."""
 _EXACT = Context(prec=200_000, Emax=10**9, Emin=-(10**9))
 """Decimal context that never rounds: PostgreSQL's numbers have up to 147,455 digits."""
 
@@ -79,7 +80,8 @@ _FLOATS: Mapping[ValueType, Any] = MappingProxyType({
 """NumPy's type of each floating-point type: a double is rounded to it before it is named, so that 0.1 in single
 precision is named 0.1."""
 FLOATS = frozenset(_FLOATS)
-"""Floating-point types. Python computes their names from the doubles that an engine returns."""
+"""Floating-point types. Python computes the names of their values from the doubles that an engine returns, so that all
+engines name a value alike."""
 
 
 def value_name(value: Any, declared: ValueType) -> str | None:

@@ -252,7 +252,8 @@ async def _read_async(tuples: AsyncIterable[TupleFields], take: Callable[[TupleF
 
 
 LONGEST_LINE = 2**20
-"""Largest length of a line, in characters or bytes; longer lines count as unreadable tuples."""
+"""Largest length of a line, in characters or bytes; longer lines count as unreadable tuples, so that one tuple cannot
+exhaust memory."""
 
 
 class CsvLines:
@@ -381,7 +382,8 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
 
 
 LARGEST_TIMESTAMP = 2**60
-"""Microseconds since 1970. Largest timestamp; keeps differences of timestamps within 64 bits."""
+"""Microseconds since 1970. Largest timestamp; keeps differences of timestamps within 64 bits. A tuple with a later one
+counts as unreadable."""
 _PLACED = "placed"
 """Name of DuckDB's temporary table of tuples with their time step, slot and rank among their user's tuples.
 CONFIDENTIAL."""
@@ -419,8 +421,8 @@ class ContributionRule:
 
 
 _UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
-"""Reasons that the stored slot of a tuple of a file shows. Files have no late tuples, because all lines are there at
-once."""
+"""Reasons why a tuple of a file is in no state; its slot stands for one of them. Files have no late tuples, because all
+lines are there at once."""
 
 
 class TupleTable:
@@ -875,7 +877,7 @@ EXAMPLE_END = "2026-03-02T22:00"
 EXAMPLE_STEP = "10m"
 """Length of a time step of the example stream."""
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
-"""Time step of the peak, and tuples in it, of each place in the example stream."""
+"""Time step of the largest number of tuples, and that number, for each place in the example stream."""
 
 
 def example_tuples() -> Iterator[dict[str, Any]]:

@@ -53,9 +53,10 @@ if TYPE_CHECKING:
 
 
 KINDS = ("uncounted", "drift")
-"""Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift."""
+"""Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift. A
+state's field of such a name is written as ``state:name``."""
 NOISE_ONLY_NOTE = "no count is higher than noise alone may give: each may be 0"
-"""Note on a state of which next to nothing is known."""
+"""Note on states whose counts noise alone may explain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,7 +27,7 @@ from .reading import StepReading
 from .windows import OpenWindows, StreamSpec, Window, Windows
 
 ENTRIES_PER_REQUEST = 10_000
-"""Largest number of stream entries per request to Redis."""
+"""Largest number of stream entries per request to Redis; more take more memory and fewer requests."""
 # Redis errors are replaced by this text.
 _TROUBLE = (
     "Redis cannot be reached, or the key is not a stream;"

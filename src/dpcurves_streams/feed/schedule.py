@@ -53,7 +53,7 @@ _UNITS = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Timestamps are microseconds since this moment, the epoch of Unix."""
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
-"""The latest moment that Python's `datetime` can show."""
+"""The latest moment that Python's `datetime` can show; later timestamps are shown as numbers."""
 
 
 def parse_span(name: str, value: Any) -> int:

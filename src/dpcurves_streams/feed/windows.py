@@ -196,7 +196,8 @@ class DropCounts:
 
 
 FUTURE_MICROSECONDS = 10 * 60 * 1_000_000
-"""Microseconds by which a sender's clock may be ahead of this clock, in addition to the grace period."""
+"""Microseconds by which a sender's clock may be ahead of this clock, in addition to the grace period. A tuple further
+ahead is not counted in its step, but as outside the stream."""
 
 
 class UserTuples:
