@@ -398,11 +398,11 @@ LOGGING_SETTINGS = {
 refused while it ranks rows."""
 DURATION_LOG_SETTINGS = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
 """Settings of the server: milliseconds from which a statement is logged, with its parameters; -1: none. A server that
-logs some is refused while it ranks rows; see `_BY_LENGTH`."""
+logs some is refused while it ranks rows; see `_LENGTH_LIMITED_SETTINGS`."""
 SAMPLED_LOG_SETTING = "log_transaction_sample_rate"
 """Setting of the server: share of transactions whose statements are logged, with their parameters. A share above 0 is
-refused while the server ranks rows; see `_BY_LENGTH`."""
-AFTER_ERRORS = "log_parameter_max_length_on_error"
+refused while the server ranks rows; see `_LENGTH_LIMITED_SETTINGS`."""
+ERROR_LOG_SETTING = "log_parameter_max_length_on_error"
 """Setting of the server: how many bytes of each parameter are logged for a failed statement. Only 0, none, is accepted
 while the server ranks rows."""
 
@@ -439,15 +439,15 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
     Raises:
         ValueError: a setting of the server logs parameters (the message names the first); or the connection is closed.
     """
-    settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
+    settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _LOG_SETTINGS}
     logging_settings = [name for name, values in LOGGING_SETTINGS.items() if settings[name] in values]
     logging_settings += [name for name in DURATION_LOG_SETTINGS if settings[name] not in (None, "", "-1")]
     if float(settings[SAMPLED_LOG_SETTING] or 0) > 0:
         logging_settings.append(SAMPLED_LOG_SETTING)
-    if settings[AFTER_ERRORS] not in (None, "0"):
-        logging_settings.append(AFTER_ERRORS)
+    if settings[ERROR_LOG_SETTING] not in (None, "0"):
+        logging_settings.append(ERROR_LOG_SETTING)
     if settings["log_parameter_max_length"] == "0":
-        logging_settings = [name for name in logging_settings if name not in _BY_LENGTH]
+        logging_settings = [name for name in logging_settings if name not in _LENGTH_LIMITED_SETTINGS]
     for name in logging_settings:
         raise InvalidArgument(
             "data",
@@ -456,9 +456,20 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
         )
 
 
-_ASKED = (*LOGGING_SETTINGS, *DURATION_LOG_SETTINGS, SAMPLED_LOG_SETTING, AFTER_ERRORS, "log_parameter_max_length")
+_LOG_SETTINGS = (
+    *LOGGING_SETTINGS,
+    *DURATION_LOG_SETTINGS,
+    SAMPLED_LOG_SETTING,
+    ERROR_LOG_SETTING,
+    "log_parameter_max_length",
+)
 """Settings whose values are asked for, to refuse a server that logs parameters: one is the secret key that ranks
 rows."""
-_BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED_LOG_SETTING}
+_LENGTH_LIMITED_SETTINGS = {
+    "log_statement",
+    "log_min_duration_statement",
+    "log_min_duration_sample",
+    SAMPLED_LOG_SETTING,
+}
 """Settings that log at most ``log_parameter_max_length`` bytes of each parameter: if that is 0, they log none, and are
 accepted."""

@@ -43,7 +43,7 @@ INTEGER_TYPES = {20, 21, 23}
 categories."""
 FLOAT_TYPES = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
 """Type numbers (oid) of real and double precision, with the types that decide how their values are named."""
-NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
+NUMBER_TYPE_NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
          1700: "numeric"}  # fmt: skip
 """Names of PostgreSQL's number types, by oid, for messages."""
 TEXT_OIDS = {18, 19, 25, 1042, 1043}
@@ -138,7 +138,7 @@ def make_column(typed_column: TypedColumn) -> Column:
             "{0}::int::float8",
             "{0}::text",
             declared_value_type=ValueType.TRUTH,
-            declared_type=NAMES[oid],
+            declared_type=NUMBER_TYPE_NAMES[oid],
         )
     if oid in INTEGER_TYPES:
         return Column(
@@ -147,14 +147,20 @@ def make_column(typed_column: TypedColumn) -> Column:
             "{0}::float8",
             "{0}::text",
             declared_value_type=ValueType.WHOLE,
-            declared_type=NAMES[oid],
+            declared_type=NUMBER_TYPE_NAMES[oid],
         )
     if oid in FLOAT_TYPES or oid == NUMERIC_OID:
         number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC_OID else ("{0}::float8", "{0}::text")
         unit = "CASE WHEN {0} <> 'NaN' THEN {0} END"
         values = FLOAT_TYPES.get(oid, ValueType.DECIMAL)
         return Column(
-            name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
+            name,
+            ColumnKind.NUMBERS,
+            number,
+            text,
+            unit=unit,
+            declared_value_type=values,
+            declared_type=NUMBER_TYPE_NAMES[oid],
         )
     if oid == UUID_OID:
         return Column(

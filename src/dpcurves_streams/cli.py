@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .readings.question import StreamQuestion
 
 
-REDIS = ("redis://", "rediss://", "unix://")
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
 """Schemes of URLs of a Redis server. Other sources are files, or - for standard input."""
 READINGS = ("auto", "pegasus", "laplace", "totals")
 """Accepted values of --reading: counts of each step, with a mechanism chosen by itself or named, or running totals."""
@@ -87,7 +87,7 @@ class TupleOptions:
             raise Misuse("events", "the tuples are missing; name a file, or - for standard input")
         if self.format not in (None, "csv", "json"):
             raise Misuse("format", f"must be csv or json, got {self.format!r}; write --format csv or --format json")
-        if self.events.startswith(REDIS):
+        if self.events.startswith(REDIS_SCHEMES):
             self.require_default_format("entries of Redis have no lines")
             server, _, stream = self.events.partition("#")
             if not stream:

@@ -216,7 +216,7 @@ ALL_RECORDS = "*"
 that has this name is written as an expression: ``'"*"'``."""
 
 Category = str | int | float | bool
-SCALARS: tuple[tuple[type, type], ...] = (
+SCALAR_TYPES: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
 )  # fmt: skip
 """NumPy's scalar types and the Python types that a declared category of each is converted to."""
@@ -697,4 +697,4 @@ def _to_python_scalar(value: Any) -> Any:
     """
     if isinstance(value, np.timedelta64):
         return value
-    return next((kind(value) for scalar, kind in SCALARS if isinstance(value, scalar)), value)
+    return next((kind(value) for scalar, kind in SCALAR_TYPES if isinstance(value, scalar)), value)

@@ -157,7 +157,7 @@ MOST_STORED_EDGES = 2**20
 
 CELLS_PER_VALUE = 1000
 """Cells per value. Up to this ratio, values are placed by a table of all edges, which is faster than bisection."""
-WIDTH = "width="
+WIDTH_PREFIX = "width="
 """Prefix of the third field of a grid written as text, as in 0:120:width=5: the field states the width of a cell.
 Without the prefix it is the number of cells."""
 GRID_TEXT_FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
@@ -374,13 +374,13 @@ class Grid:
         spacing = Spacing.LINEAR
         if fields[0] in {Spacing.GEOMETRIC.value, Spacing.LOGISTIC.value}:
             spacing = Spacing(fields.pop(0))
-        has_width = spacing is Spacing.LINEAR and fields[-1].startswith(WIDTH)
+        has_width = spacing is Spacing.LINEAR and fields[-1].startswith(WIDTH_PREFIX)
         try:
             lower = parse_float(fields[0])
             upper = parse_float(fields[1])
             size = fields[2]
             (cells, width) = (
-                (None, parse_float(size.removeprefix(WIDTH))) if has_width else (parse_cell_count(size), None)
+                (None, parse_float(size.removeprefix(WIDTH_PREFIX))) if has_width else (parse_cell_count(size), None)
             )
             if len(fields) != 3:
                 raise IndexError

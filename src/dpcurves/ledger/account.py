@@ -38,7 +38,7 @@ LARGEST_AMOUNT = BILLION * BILLION
 refused."""
 
 
-DELTA = "; delta "
+DELTA_MARK = "; delta "
 """Text between epsilon or rho and the delta beside it in a stored charge; without it, delta is 0."""
 
 
@@ -52,7 +52,7 @@ def join_delta(text: str, delta: Fraction) -> str:
     >>> join_delta("epsilon", Fraction(1, 1000)), join_delta("1/2", Fraction(0))
     ('epsilon; delta 1/1000', '1/2')
     """
-    return f"{text}{DELTA}{delta}" if delta else text
+    return f"{text}{DELTA_MARK}{delta}" if delta else text
 
 
 def split_delta(text: str) -> tuple[str, Fraction]:
@@ -64,7 +64,7 @@ def split_delta(text: str) -> tuple[str, Fraction]:
     >>> split_delta("epsilon; delta 1/1000"), split_delta("1/2")
     (('epsilon', Fraction(1, 1000)), ('1/2', Fraction(0, 1)))
     """
-    text, _, delta = text.partition(DELTA)
+    text, _, delta = text.partition(DELTA_MARK)
     return text, Fraction(delta or 0)
 
 

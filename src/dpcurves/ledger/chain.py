@@ -148,7 +148,7 @@ def make_tampering_error(finding: str) -> InvalidArgument:
 
 KEY_BYTES = 32
 """Least bytes of a key, the output size of SHA-256; a shorter one is refused."""
-_OF_STATES = b"dpcurves: states of streams"
+_STATE_KEY_CONTEXT = b"dpcurves: states of streams"
 """HKDF context of the key that encrypts stream states. Another text gives another key, with which stored states cannot
 be read."""
 
@@ -272,7 +272,7 @@ class Key:
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        derived = HKDF(SHA256(), length=32, salt=None, info=_OF_STATES).derive(self._secret)
+        derived = HKDF(SHA256(), length=32, salt=None, info=_STATE_KEY_CONTEXT).derive(self._secret)
         return Fernet(urlsafe_b64encode(derived))
 
 
@@ -567,7 +567,9 @@ _WAIT: ContextVar[float] = ContextVar("seconds that a transaction waits for a lo
 """The limit that holds in this context: `WAIT_SECONDS` unless `limit_wait` set another one. Exceeding it raises
 `LedgerBusy`."""
 
-_ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
+_WAIT_FOR_LOCK = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(
+    sql.bindparam("number", type_=sql.BigInteger)
+)
 """Statement that waits for PostgreSQL's lock of this number, held until the transaction ends."""
 
 _BUSY = "other processes held the lock for {seconds:g} seconds, and nothing was written; try again"
@@ -583,7 +585,7 @@ _NO_LEDGER = "this database holds no ledger; create one with `dpcurves ledger cr
 """Message for missing tables or columns."""
 _BROKEN_RULE = "a row that breaks the ledger's rules was refused, and nothing was written; run `dpcurves ledger verify`"
 """Message for a violated constraint, such as an amount spent above the cap."""
-_TROUBLES = {
+_MESSAGES_BY_CODE = {
     "SQLITE_NOTADB": "the file is not an SQLite database; name the file of a ledger",
     "SQLITE_ERROR": _NO_LEDGER,
     "SQLITE_BUSY": _BUSY_FILE,
@@ -715,7 +717,7 @@ def acquire_lock(connection: sql.Connection, name: str) -> None:
     """
     if connection.dialect.name == "postgresql":
         number = int.from_bytes(sha256(b"dpcurves\n" + name.encode()).digest()[:8], signed=True)
-        connection.execute(_ALONE, {"number": number})
+        connection.execute(_WAIT_FOR_LOCK, {"number": number})
 
 
 def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
@@ -758,7 +760,7 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
     cause = getattr(error, "orig", None)
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
     primary_code = "_".join(code.split("_")[:2])  # SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY
-    return _TROUBLES.get(code) or _TROUBLES.get(primary_code, default_message)
+    return _MESSAGES_BY_CODE.get(code) or _MESSAGES_BY_CODE.get(primary_code, default_message)
 
 
 # Connections that stay open between transactions, for servers that need thousands of them.

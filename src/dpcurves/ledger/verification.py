@@ -279,7 +279,7 @@ def delta_spent(chain: Chain, dataset: str) -> Fraction:
     Raises:
         ValueError: a row was changed without the key.
     """
-    query = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA.strip()))
+    query = select(GRANTS).where(GRANTS.c.dataset == dataset, GRANTS.c.rho.contains(accounts.DELTA_MARK.strip()))
     losses = (_parse_loss(row["epsilon"], row["rho"]) for row in chain.read_rows(GRANTS, query))
     return sum((loss.delta for loss in losses), start=Fraction(0))
 

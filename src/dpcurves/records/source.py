@@ -102,7 +102,7 @@ _ARRAY = b"arrow_array"
 """Name of a capsule that holds an ArrowArray."""
 _STREAM = b"arrow_array_stream"
 """Name of a capsule that holds an ArrowArrayStream."""
-_TAKE = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
+_FILL_STRUCT = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
 """C type of a stream's functions `get_schema` and `get_next`: of the stream and the address to fill; 0 or an error
 number."""
 _LAST_ERROR = ctypes.CFUNCTYPE(_POINTER, _POINTER)
@@ -140,7 +140,16 @@ def array_from_buffers(data_type: DataType, length: int, *buffers: NDArray[Any])
     key = next(_numbers)
     positions = (_POINTER * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
     struct = _Array(
-        length, -1, 0, len(buffers), 0, ctypes.addressof(positions), None, None, _function_address(_LET_GO), key
+        length,
+        -1,
+        0,
+        len(buffers),
+        0,
+        ctypes.addressof(positions),
+        None,
+        None,
+        _function_address(_RELEASE_BUFFERS),
+        key,
     )
     _lent[key] = positions, buffers
     try:
@@ -224,7 +233,7 @@ class _Batches:
         Raises:
             RuntimeError: the function failed; the message does not have the stream's text, which may quote values.
         """
-        if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
+        if _FILL_STRUCT(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
             raise RuntimeError("a batch of the table could not be read; check that nothing changes it meanwhile")
         try:
             yield struct
@@ -374,15 +383,15 @@ def _function_address(function: Any) -> int | None:
 
 
 _FUNCTIONS: list[Any] = [
-    _TAKE(_give_schema),
-    _TAKE(_give_next),
+    _FILL_STRUCT(_give_schema),
+    _FILL_STRUCT(_give_next),
     _LAST_ERROR(_say_last_error),
     _RELEASE(_release_stream),
 ]
 """C functions of every stream that is handed to an engine, in the order of ArrowArrayStream."""
-_LET_GO: Any = _RELEASE(_release_buffers)
+_RELEASE_BUFFERS: Any = _RELEASE(_release_buffers)
 """C function that Arrow calls when it no longer needs an array handed out by `array_from_buffers`."""
-for _each in (*_FUNCTIONS, _LET_GO):
+for _each in (*_FUNCTIONS, _RELEASE_BUFFERS):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # arrays that outlive this module call these functions
 _FUNCTION_ADDRESSES = tuple(map(_function_address, _FUNCTIONS))
 """Addresses of `_FUNCTIONS`, the first fields of each ArrowArrayStream."""

@@ -38,7 +38,7 @@ from .windows import REASON_INDEX, RELEASED_REASONS, DropReason, OpenWindows, St
 
 TupleFields = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
-_FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
+_ITERABLE_FAILURE = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
 """Error in place of any error while tuples are read from an iterable."""
 
 
@@ -141,7 +141,7 @@ class _Inbox:
             InvalidArgument: the thread that reads the tuples failed.
         """
         if self._failed:
-            raise InvalidArgument("source", _FAILED)
+            raise InvalidArgument("source", _ITERABLE_FAILURE)
         schedule = self._intake.schedule
         return self._ended is not None and schedule.end is None and schedule.start_time(time_step + 1) > self._ended
 
@@ -234,7 +234,7 @@ def _read_all(
         pass
     else:
         return
-    raise InvalidArgument("source", _FAILED)
+    raise InvalidArgument("source", _ITERABLE_FAILURE)
 
 
 async def _read_async(tuples: AsyncIterable[TupleFields], take: Callable[[TupleFields], object]) -> None:
@@ -384,7 +384,7 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
 LARGEST_TIMESTAMP = 2**60
 """Microseconds since 1970. Largest timestamp; keeps differences of timestamps within 64 bits. A tuple with a later one
 counts as unreadable."""
-_PLACED = "placed"
+_TUPLES_TABLE = "placed"
 """Name of DuckDB's temporary table of tuples with their time step, slot and rank among their user's tuples.
 CONFIDENTIAL."""
 _MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
@@ -488,7 +488,7 @@ class TupleTable:
         engine = self._open_engine()
         cap = self._used.tuples_per_user
         slot = f"CASE WHEN rank > {cap} THEN {self._cells + REASON_INDEX[UncountedReason.BEYOND_CAP]} ELSE slot END"
-        rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {cap + 1} AND step > {after}"
+        rows = f"SELECT step, {slot} AS slot FROM {_TUPLES_TABLE} WHERE rank <= {cap + 1} AND step > {after}"
         counts_sql = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_time_step})"
         query = f"{counts_sql} GROUP BY step, slot ORDER BY step, slot"
         batches = read_batches(hide_failure(lambda: engine.connection.sql(query), READ_FAILURE))
@@ -507,7 +507,7 @@ class TupleTable:
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
         engine = self._open_engine()
         (row,) = hide_failure(
-            lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), READ_FAILURE
+            lambda: engine.connection.execute(f"SELECT {counts} FROM {_TUPLES_TABLE}").fetchall(), READ_FAILURE
         )
         filtered = {DropReason.FILTERED: self._count_failing(engine)} if self._filter is not None else {}
         return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True)) | filtered
@@ -566,7 +566,7 @@ class TupleTable:
         placed = f"SELECT {time_step} AS time_step, {self._cell} AS place, moment, owner FROM ({rows})"
         secret = {} if used.user is None else {"secret": self._key.hex()}
         ranked = _rank_query(_slot_query(placed, used.time_steps, self._cells), used, self._cells)
-        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {ranked}", secret)
+        engine.connection.execute(f"CREATE TEMP TABLE {_TUPLES_TABLE} AS {ranked}", secret)
 
 
 def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
