@@ -43,7 +43,8 @@ SAMPLED_EDGES = 1000
 """Edges of a fine grid whose cells are checked: this many from its start, from its end, and evenly between; and as many
 values whose offsets are checked. More take longer."""
 HALF_WIDTH_STEPS = (1, 2**20 + 1, 2**39)
-"""Half widths of a cell, in steps, for which offsets are checked: smallest, odd and large."""
+"""Half widths of a cell, in steps, for which offsets from its middle are checked: smallest, odd and large. An engine
+that computes one otherwise is refused."""
 DECIMALS = (
     "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400", "1.5", "-0.1", "123456789.123456789",
     "9007199254740993", "4.9e-324", "2.4e-324", "1.7976931348623157e308", "1.7976931348623159e308", "0",

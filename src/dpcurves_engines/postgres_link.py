@@ -60,7 +60,8 @@ SETTINGS = {
     "transaction_timeout": "0", "lock_timeout": "10s", "row_security": "off", "timezone": "UTC",
     "datestyle": "ISO", "intervalstyle": "postgres", "extra_float_digits": "1", "jit": "off", "bytea_output": "hex",
 }  # fmt: skip
-"""Settings of the server for the session, by name."""
+"""Settings of a session on the server, by name: no time limit that rows could reach, and fixed formats, so that neither
+rows nor the environment change an answer."""
 TIMEOUT_VERSIONS = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
 """First version of PostgreSQL (14.0 is 140000) that knows a setting of `SETTINGS`; older servers would refuse it."""
 CONNECTION_MESSAGES = (

@@ -39,7 +39,7 @@ FLOAT_TYPES = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
 TIME_TYPES = {"date", "timestamp", "timestamp_ntz"}
 """Types of dates and timestamps, which can identify units."""
 NO_UNIT = ""  # SQL of the unit, for columns whose values cannot identify units
-"""A column with this SQL is refused as `unit`."""
+"""SQL of the unit, empty for columns whose values cannot identify units: such a column is refused as `unit`."""
 ELAPSED_SQL = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
@@ -53,9 +53,10 @@ CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 later."""
 # SQL of the value that identifies a unit: one form for -0 and 0, and NULL for NaN and for texts that are too long.
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
-"""Value of a floating-point column that identifies a unit."""
+"""SQL of the value of a floating-point column that identifies a unit: one value for -0 and 0. A row with NaN belongs to
+no unit."""
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
-"""Value of a text column that identifies a unit; a row with a longer text belongs to no unit."""
+"""SQL of the value of a text column that identifies a unit; a row with a longer text belongs to no unit."""
 
 
 def make_column(name: str, declared: str) -> Column:

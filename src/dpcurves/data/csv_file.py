@@ -38,7 +38,8 @@ is refused; fields are read in the form of the day."""
 NO_DELIMITER = '\n\r"'
 """Characters that are refused as delimiters: line ends and the quote mark."""
 TYPED_TAB = r"\t"
-"""A tab as users type it on a command line, where a tab character itself is hard to type."""
+"""Text that is read as a tab where a delimiter is asked for: a tab character itself is hard to type on a command
+line."""
 
 
 @dataclass(frozen=True, slots=True)

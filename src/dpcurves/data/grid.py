@@ -828,7 +828,7 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
 """Default grid of ROC curves. Scores outside are counted apart, so that a note can give their number."""
 HUNDREDTHS = Grid(0, 1, cells=100, outside=Outside.APART)
-"""Default grid of all metrics of probabilities. Other scores are counted apart."""
+"""Default grid of all metrics of probabilities: cells of 0.01. Scores outside are counted apart."""
 SCORES = Grid(0, 1, cells=4096)
 """Default grid of groups of similar probabilities."""
 
@@ -846,7 +846,8 @@ def middles_of(grid: Grid) -> NDArray[np.float64]:
 
 
 MOST_SPLIT = 2**16
-"""Cells up to which a grid is split at round numbers. The split grid has up to three times as many cells."""
+"""Cells up to which a grid is split at round numbers; finer grids stay as they are. The split grid has up to three
+times as many cells."""
 
 
 LEAST_SPLIT_AT_ZERO = 500

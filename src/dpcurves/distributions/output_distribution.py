@@ -432,7 +432,8 @@ Kind = TypeVar("Kind", bound="OutputDistribution")
 VALUES_PER_CHUNK = 2**19
 """Values. Simulated values that are held at once: about what fits in the processor's cache. More take more memory."""
 LEAST_PEOPLE = 2.0
-"""People. Lower limit of the number of people in a mean over pairs, which needs two."""
+"""People. Lower limit of the number of people in a mean over pairs, which needs two; smaller noisy numbers count as
+it."""
 
 
 class RandomisedAnswers(Protocol):

@@ -143,7 +143,7 @@ def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
 
 
 NO_HEADER = "the first line of the file has numbers in the place of names; put a line of names above it, as in age,ward"
-"""Rule that a file of text breaks whose first line seems to be a record."""
+"""Part of the error for a file of text whose first line seems to be a record."""
 
 
 def is_no_name(name: str) -> bool:

@@ -72,9 +72,9 @@ COMPARISONS = MappingProxyType({"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "g
 ARITHMETIC = MappingProxyType({"add": "+", "sub": "-", "mul": "*", "div": "/"})
 """SQL of operators on numbers, by the names of their nodes."""
 UNITS = ("day", "week", "month", "quarter", "year")
-"""Calendar units of dates."""
+"""Calendar units in which dates are truncated, and their differences counted; others are refused."""
 CLOCK_UNITS = ("second", "minute", "hour")
-"""Units of differences of timestamps."""
+"""Units in which differences of timestamps are counted, besides those of the calendar."""
 PRECEDENCE = MappingProxyType({
     "or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, "in", "between", "is_null", "is_not_null"), 4),
     "add": 5, "sub": 5, "mul": 6, "div": 6, "neg": 7,

@@ -51,7 +51,7 @@ LIST_RULE = (
     "an expression has one value; declare categories once, beside the name of a column, or compare with several values,"
     " as in region IN ('a', 'b')"
 )
-"""Rule for a list of values where an expression has a single one."""
+"""Rule in the error for a list of values where an expression has a single one."""
 REPLACEMENT_ADVICE = MappingProxyType({
     "//": "is not an operator here; write floor(a / b)",
     "%": "is not an operator here; write a - b * floor(a / b)",
@@ -71,6 +71,5 @@ REPLACEMENT_ADVICE = MappingProxyType({
     **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "localtime"), _TIME),
     **dict.fromkeys(("--", "/*"), _COMMENT),
 })  # fmt: skip
-"""End of the message about a word or sign that SQL users try and the language does not have, by the word in small
-letters.
-"""
+"""End of the error for a word or sign that users of SQL try and the language does not have, by the word in small
+letters."""

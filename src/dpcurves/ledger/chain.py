@@ -308,7 +308,8 @@ def read_key(path: Path) -> Key:
 
 
 UNUSED_KEY_LINE = "no ledger was opened under this key yet"
-"""Last line of the key file of a new ledger until the ledger has its name on disk and is opened."""
+"""Last line of the key file of a new ledger until the ledger has its name on disk and is opened. A key without this
+line and without a ledger beside it means that the ledger was lost: it is refused."""
 
 
 def is_key_unused(path: Path) -> bool:
@@ -500,8 +501,8 @@ ALLOWANCES = _make_entry_table(
     sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_allowance"),
     sql.Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
 )
-"""One row: the part of a dataset's budget that a project, or one analyst of it, may spend, and the amount spent of
-it."""
+"""One row: the part of a dataset's budget that a project, or one analyst of it, may spend, and the amount spent of it.
+The last row of an owner is valid."""
 
 PAYMENTS = _make_entry_table(
     "payments",
@@ -528,7 +529,7 @@ VIEWS = _make_entry_table(
     *_text_columns("dataset", "name", "definition", "defined_at"),
     sql.Index("dpcurves_views_of_dataset", "dataset", "entry"),
 )
-"""One row: a definition of a named view of a dataset."""
+"""One row: a definition of a named view of a dataset. The last row of a name is valid."""
 
 # SECRET: notes reveal less than the counts, but more than the answers.
 NOTES = _make_entry_table(

@@ -54,7 +54,8 @@ except ImportError:  # a system without fcntl, where all writers ask at once
 QUEUE_SUFFIX = "-line"
 """Suffix of the file, beside the ledger's, by which waiting writers know their order."""
 PATIENCE_SECONDS = 5
-"""Seconds without a served writer after which waiting writers go on."""
+"""Seconds without a served writer after which waiting writers go on, so that a stopped process does not keep them
+waiting."""
 
 _NUMBER = struct.Struct("=Q")
 """A number in the queue's file: 64 bits in native byte order."""

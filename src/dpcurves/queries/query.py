@@ -366,8 +366,8 @@ class CountQuery(Query):
 
 
 MOST_DOUBLINGS = 20
-"""Largest number of doublings of a unit's number of records that have separate cells; larger units share the last
-cell."""
+"""Doublings. Units are counted by their number of records, in cells of 1, 2, 3 to 4, and so on up to 2**20; larger
+units share the last cell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ import numpy as np
 from ..data import Category
 
 TRUTH_NAMES = ("false", "true")
-"""Names of the truth values 0 and 1."""
+"""Names of the truth values 0 and 1, by which categories match them."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 """A number in plain digits: no leading zeros, plus sign, spaces or exponent. A category written otherwise equals no
 value of a column of whole or decimal numbers."""

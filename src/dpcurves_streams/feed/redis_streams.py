@@ -34,7 +34,7 @@ _SERVER_FAILURE = (
     " check the URL and the key (its error is not shown, because it may quote an"
     " entry)"
 )
-"""Message of the raised `InvalidArgument`."""
+"""Error in place of any error of Redis or its client."""
 
 LEASE_SECONDS = 10.0
 """Seconds after which the lease of a reader expires, so that another process may take over. A living reader renews it
