@@ -579,8 +579,8 @@ _SNAPSHOT = "SELECT pg_current_snapshot()::text"
 _HAS_VERSIONS = (
     "SELECT relkind IN ('r', 'p', 'm') AND has_table_privilege(oid, 'SELECT') FROM pg_class WHERE oid = $1::int8::oid"
 )
-"""Query whether row versions can be hashed: the object is a table or a materialised view, and the role may read all its
-columns. Otherwise a change of the data is not noticed."""
+"""Query whether row versions can be hashed: the object is a table or a materialised view, and the role may read it
+whole. Otherwise nobody can tell whether the data have changed."""
 _VERSIONS = (
     "SELECT count(*), coalesce(sum(hashtextextended(concat_ws(' ', tableoid, ctid, xmin), 0)), 0)::text FROM {0}"
 )

@@ -93,7 +93,7 @@ FUNCTION_NAMES = frozenset({
     *CALL_FUNCTIONS, *CASTS, *PRECEDENCE, "case", *(f"trunc_{unit}" for unit in UNITS),
     *(f"diff_{unit}" for unit in (*UNITS, *CLOCK_UNITS)),
 })  # fmt: skip
-"""All functions and operators of the language; a node of another name is refused."""
+"""All functions and operators of the language, by the names of their nodes."""
 
 
 def format_expression(node: Node) -> str:  # noqa: PLR0911
