@@ -65,10 +65,11 @@ def check(server: Server) -> None:
 
 
 DUCKDB_SUFFIXES = (".duckdb", ".ddb", ".db")
-"""File name endings of DuckDB databases."""
+"""File name endings of DuckDB databases. Another file is read as a table of CSV or Parquet."""
 STATEMENT = Annotated[
     str, Argument(metavar="STATEMENT", help="SELECT dp_cdf(wage, 0, 500000, 1024) FROM people, in quotes.")
 ]
+"""Argument of the commands `sql` and `plan sql`: the statement, and its help text."""
 
 
 @dataclass(frozen=True)
@@ -242,3 +243,5 @@ PACKAGE_COMMANDS = PackageCommands(
     plans={"sql": plan},
     groups={"engine": Group("Databases that count where records lie.", {"check": check})},
 )
+"""Commands that this package adds to the command line: `dpcurves sql`, `dpcurves plan sql` and `dpcurves engine
+check`."""

@@ -37,17 +37,20 @@ SPECIAL_NUMBERS = (
     np.nan, -np.nan, np.inf, -np.inf, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.finfo(float).tiny,
     5e-324, -5e-324, 0.0, -0.0, 2.0**31, 2.0**32, 2.0**53, 2.0**63, -(2.0**63), 2.0**64, 1e22, 0.1 + 0.2,
 )  # fmt: skip
-"""Values that engines get wrong, besides edges: special, extreme and unrepresentable numbers."""
+"""Values that engines get wrong, besides edges: special, extreme and unrepresentable numbers. An engine that puts one
+into another cell than dpcurves does is refused."""
 SAMPLED_EDGES = 1000
 """Edges of a fine grid whose cells are checked: this many from its start, from its end, and evenly between; and as many
 values whose offsets are checked. More take longer."""
 HALF_WIDTH_STEPS = (1, 2**20 + 1, 2**39)
-"""Half widths of a cell, in steps, for which offsets are checked: smallest, odd and large."""
+"""Half widths of a cell, in steps, for which offsets from its middle are checked: smallest, odd and large. An engine
+that computes one otherwise is refused."""
 DECIMALS = (
     "NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1e-400", "-1e-400", "1.5", "-0.1", "123456789.123456789",
     "9007199254740993", "4.9e-324", "2.4e-324", "1.7976931348623157e308", "1.7976931348623159e308", "0",
 )  # fmt: skip
-"""Decimal numbers whose conversion to doubles is checked: special, out of range, halfway between doubles."""
+"""Decimal numbers whose conversion to doubles is checked: special, out of range, halfway between doubles. An engine
+that converts one otherwise is refused."""
 
 
 class CheckableEngine(Protocol):

@@ -59,8 +59,9 @@ from .slots import PrefixIntervals, tabulate_units
 
 # SENSITIVE. Rows are transferred from PostgreSQL, then ranked and counted by DuckDB in this process.
 ROWS_PER_FETCH = 2**14
-"""Rows per fetch."""
+"""Rows per fetch. More take more memory and fewer round trips; results are the same."""
 BYTES = DataType.large_binary()
+"""Arrow type in which texts and decimals travel from the server: bytes, because a text may be no valid UTF-8 here."""
 
 
 class StreamedEngine(DuckEngine):
@@ -208,9 +209,11 @@ def _bytes_sql(text: str, condition: str) -> str:
 
 # The public constructor of a PostgreSQL table.
 RANK_ON_SERVER = "there"
-"""Rank the rows of a unit on the server."""
+"""Value of the argument `ranking`: the server ranks the rows of a unit under a secret key, which it receives as a
+parameter. It is refused if it logs parameters."""
 RANK_IN_PROCESS = "here"
-"""Transfer the rows and rank them in this process."""
+"""Value of the argument `ranking`: all rows are transferred and ranked in this process, which is slower; the server
+receives no key."""
 
 
 @check_common_arguments
@@ -290,7 +293,8 @@ class PostgresTable(EngineTable):
 
 
 MOST_COMPARED = 8
-"""Columns up to which rows are sorted by their values; wider rows are sorted by a digest."""
+"""Columns. Up to this number, rows of a unit with equal hashes are ordered by their values; wider rows are sorted by a
+digest of all values."""
 
 
 def used_rows_sql(
@@ -562,19 +566,26 @@ EXPRESSION_FAILURE = (
     "the server cannot evaluate this expression: simplify it, or use letters that the database's encoding has; or add "
     "the column or the filter to a view"
 )
+"""Error if the server cannot plan a query with a derived column or a filter."""
 RANKING_FAILURE = "the server cannot rank the rows of a unit, as forks of PostgreSQL may not; give ranking='here'"
+"""Error if the server cannot plan the query that ranks the rows of a unit."""
 _SERVER = (
     "SELECT (SELECT oid::int8 FROM pg_database WHERE datname = current_database()), "
     "(SELECT pg_postmaster_start_time()::text)"
 )
+"""Query that identifies the running server and its database: database number and time of start."""
 _SNAPSHOT = "SELECT pg_current_snapshot()::text"
+"""Query that identifies the transactions whose effects the connection sees."""
 _HAS_VERSIONS = (
     "SELECT relkind IN ('r', 'p', 'm') AND has_table_privilege(oid, 'SELECT') FROM pg_class WHERE oid = $1::int8::oid"
 )
+"""Query whether row versions can be hashed: the object is a table or a materialised view, and the role may read it
+whole. Otherwise nobody can tell whether the data have changed."""
 _VERSIONS = (
     "SELECT count(*), coalesce(sum(hashtextextended(concat_ws(' ', tableoid, ctid, xmin), 0)), 0)::text FROM {0}"
 )
-"""The number of row versions and the sum of their hashes, independent of order."""
+"""Query for the number of row versions and the sum of their hashes, independent of order. A change of the data between
+two questions changes it."""
 
 
 class PostgresEngine(CheckablePostgres):

@@ -38,7 +38,7 @@ SQL_TYPES = MappingProxyType({
     ValueType.NUMBER: "float8", ValueType.DATE: "float8", ValueType.TEXT: "text", ValueType.TRUTH: "boolean",
     ValueType.MOMENT: "int8",
 })  # fmt: skip
-"""Types of values: dates are days since 1970-01-01, timestamps microseconds."""
+"""PostgreSQL's types of values: dates are days since 1970-01-01, timestamps microseconds since 1970."""
 
 
 def build_postgres_sql(
@@ -110,6 +110,7 @@ def _power(exponent: int) -> str:
 
 # SQL of arithmetic that never overflows or underflows, as PostgreSQL raises errors then: operands are compared first.
 INFINITE = "'Infinity'::float8"
+"""SQL of positive infinity, which no operation may return: such a value is NULL, so missing."""
 _ADD = (
     # If one is below 2**900, the sum rounds to a finite number. Else quarters of both are exact, and so is their sum's
     # rounding, four times smaller.
@@ -119,6 +120,7 @@ _ADD = (
     f"WHEN abs({{0}}) < {_power(900)} OR abs({{1}}) < {_power(900)} THEN {{0}} %s {{1}} "
     f"WHEN abs({{0}} * 0.25::float8 %s {{1}} * 0.25::float8) < {_power(1022)} THEN {{0}} %s {{1}} END"
 )
+"""SQL of a sum or difference (``%s`` is the sign); NULL if it is infinite."""
 _MULTIPLY = (
     "CASE WHEN {0} IS NULL OR {1} IS NULL "
     f"OR abs({{0}}) = {INFINITE} OR abs({{1}}) = {INFINITE} THEN NULL WHEN {{0}} = 0 OR {{1}} = 0 THEN {{0}} * {{1}} "
@@ -133,6 +135,7 @@ _MULTIPLY = (
     f"WHEN abs({{1}}) < {_power(-500)} THEN CASE WHEN (abs({{1}}) * {_power(574)}) * abs({{0}}) > {_power(-501)} "
     "THEN {0} * {1} ELSE 0 END ELSE {0} * {1} END"
 )
+"""SQL of a product; NULL if it is infinite, 0 if it is too small for a double."""
 _DIVIDE = (
     f"CASE WHEN {{1}} = 0 OR abs({{0}}) = {INFINITE} THEN NULL WHEN abs({{1}}) = {INFINITE} THEN {{0}} * 0::float8 "
     # The quotient, scaled by 2**-1074, is finite; it overflows if that rounds to 2**-50 or more.
@@ -144,14 +147,21 @@ _DIVIDE = (
     f"THEN CASE WHEN {{0}} = 0 OR (abs({{0}}) * {_power(537)}) / (abs({{1}}) * {_power(-537)}) > 0.5::float8 "
     "THEN {0} / {1} ELSE 0 END ELSE {0} / {1} END"
 )
+"""SQL of a quotient; NULL if it is infinite or the divisor is 0, 0 if it is too small for a double."""
 _FINITE = f"CASE WHEN abs({{{{0}}}}) < {INFINITE} THEN {{}} END"
+"""SQL of an operation, NULL where an operand is infinite; braces are doubled because `str.format` is applied twice."""
 _DAY = "substr({0}, 9, 2)"
+"""SQL of the day of the month in a text such as 2024-01-31, as a text of two digits."""
 _MONTH = "substr({0}, 6, 2)"
+"""SQL of the month in a text such as 2024-01-31, as a text of two digits."""
 _YEAR = "substr({0}, 1, 4)::int"
+"""SQL of the year in a text such as 2024-01-31, as a number."""
 _LAST_DAY = (
     f"CASE WHEN {_MONTH} IN ('04', '06', '09', '11') THEN '30' WHEN {_MONTH} <> '02' THEN '31' "
     f"WHEN {_YEAR} % 4 = 0 AND ({_YEAR} % 100 <> 0 OR {_YEAR} % 400 = 0) THEN '29' ELSE '28' END"
 )
+"""SQL of the last day of the month in a text such as 2024-01-31, as a text; a later day is no date, so the value is
+NULL."""
 TEMPLATES: Mapping[str, str] = MappingProxyType({
     "add": _ADD.replace("%s", "+"), "sub": _ADD.replace("%s", "-"), "mul": _MULTIPLY, "div": _DIVIDE,
     **{name: _FINITE.format(value) for name, value in {
@@ -181,8 +191,11 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
         f"(make_date({_YEAR}, {_MONTH}::int, {_DAY}::int) - make_date(1970, 1, 1))::float8 END END"
     ),
 })  # fmt: skip
-"""SQL of functions; `{0}`, `{1}` and `{2}` are names or literals."""
+"""SQL of functions, by the names of their nodes; `{0}`, `{1}` and `{2}` are names or literals. No value of a row makes
+it fail."""
 _IN_UTC = MappingProxyType({TIMESTAMP: "{0}", TIMESTAMP_IN_ZONE: "({0} AT TIME ZONE 'UTC')"})
+"""SQL of a timestamp's date and time in UTC, by the type's number: one with a time zone is converted, one without is
+taken as UTC."""
 # By whole days, because seconds as a double would lose microseconds before PostgreSQL 14. Up to day 106,751,990 since
 # 1970, microseconds fit 64 bits, also at the end of the day.
 _MICROSECONDS = (
@@ -190,6 +203,7 @@ _MICROSECONDS = (
     "106751990 THEN ({1}::date - make_date(1970, 1, 1))::int8 * 86400000000 + date_part('hour', {1})::int8 * "
     "3600000000 + date_part('minute', {1})::int8 * 60000000 + date_part('microseconds', {1})::int8 END END"
 )
+"""SQL of microseconds since 1970; NULL, so missing, for infinite timestamps and beyond 64 bits."""
 
 
 class PostgresDerivedColumns(DerivedSchema):

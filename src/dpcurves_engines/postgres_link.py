@@ -34,10 +34,16 @@ QUERY_FAILURE = (
     "PostgreSQL did not answer, and its snapshot is gone (what it says is not shown: it may quote a record); "
     "ask again in a new session"
 )
+"""Error in place of any error of the server during a query; the connection is then closed."""
 LOST_CONNECTION = "the connection to PostgreSQL and its snapshot are gone; ask again in a new session"
+"""Error of each query after the connection was closed. It is not opened again, because another snapshot might show
+other rows."""
 TLS_MODES = ("require", "verify-ca", "verify-full")
+"""Values of libpq's `sslmode` that are accepted for servers on other machines: all of them encrypt. Others are
+refused."""
 SECONDS_TO_CONNECT = 20
-"""Seconds within which the server must answer a connection: enough for a distant server, and short for a person."""
+"""Seconds within which the server must answer a connection: enough for a distant server, and short for a person. Then
+the connection is refused."""
 CONNECTION_SETTINGS = {
     "connect_timeout": SECONDS_TO_CONNECT,
     "keepalives_idle": 60,
@@ -54,6 +60,8 @@ SETTINGS = {
     "transaction_timeout": "0", "lock_timeout": "10s", "row_security": "off", "timezone": "UTC",
     "datestyle": "ISO", "intervalstyle": "postgres", "extra_float_digits": "1", "jit": "off", "bytea_output": "hex",
 }  # fmt: skip
+"""Settings of a session on the server, by name: no time limit that rows could reach, and fixed formats, so that neither
+rows nor the environment change an answer."""
 TIMEOUT_VERSIONS = {"idle_session_timeout": 140000, "transaction_timeout": 170000}
 """First version of PostgreSQL (14.0 is 140000) that knows a setting of `SETTINGS`; older servers would refuse it."""
 CONNECTION_MESSAGES = (
@@ -380,16 +388,24 @@ def _is_local(parameters: dict[str, Any]) -> bool:
 
 
 TEMP_FILE_SETTING = "temp_file_limit"
+"""Setting of the server: the most disk space of temporary files. Only -1, no limit, is accepted."""
 _SETTING = "SELECT current_setting($1, true)"
+"""Query for the value of a setting; NULL if the server does not know it."""
 LOGGING_SETTINGS = {
     "log_statement": ("all",), "debug_print_parse": ("on",), "debug_print_rewritten": ("on",),
     "debug_print_plan": ("on",), "pgaudit.log_parameter": ("on",),
 }  # fmt: skip
-"""Settings of the server that log query parameters, each with its values that do so."""
+"""Settings of the server that log query parameters, each with its values that do so. With such a value the server is
+refused while it ranks rows."""
 DURATION_LOG_SETTINGS = ("log_min_duration_statement", "log_min_duration_sample", "auto_explain.log_min_duration")
+"""Settings of the server: milliseconds from which a statement is logged, with its parameters; -1: none. A server that
+logs some is refused while it ranks rows; see `_LENGTH_LIMITED_SETTINGS`."""
 SAMPLED_LOG_SETTING = "log_transaction_sample_rate"
-AFTER_ERRORS = "log_parameter_max_length_on_error"
-"""Setting of the server: how many bytes of each parameter are logged for a failed statement; 0: none."""
+"""Setting of the server: share of transactions whose statements are logged, with their parameters. A share above 0 is
+refused while the server ranks rows; see `_LENGTH_LIMITED_SETTINGS`."""
+ERROR_LOG_SETTING = "log_parameter_max_length_on_error"
+"""Setting of the server: how many bytes of each parameter are logged for a failed statement. Only 0, none, is accepted
+while the server ranks rows."""
 
 
 def require_unlimited_sorts(link: SnapshotConnection) -> None:
@@ -424,15 +440,15 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
     Raises:
         ValueError: a setting of the server logs parameters (the message names the first); or the connection is closed.
     """
-    settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _ASKED}
+    settings = {name: link.fetch_rows(_SETTING, (name,))[0][0] for name in _LOG_SETTINGS}
     logging_settings = [name for name, values in LOGGING_SETTINGS.items() if settings[name] in values]
     logging_settings += [name for name in DURATION_LOG_SETTINGS if settings[name] not in (None, "", "-1")]
     if float(settings[SAMPLED_LOG_SETTING] or 0) > 0:
         logging_settings.append(SAMPLED_LOG_SETTING)
-    if settings[AFTER_ERRORS] not in (None, "0"):
-        logging_settings.append(AFTER_ERRORS)
+    if settings[ERROR_LOG_SETTING] not in (None, "0"):
+        logging_settings.append(ERROR_LOG_SETTING)
     if settings["log_parameter_max_length"] == "0":
-        logging_settings = [name for name in logging_settings if name not in _BY_LENGTH]
+        logging_settings = [name for name in logging_settings if name not in _LENGTH_LIMITED_SETTINGS]
     for name in logging_settings:
         raise InvalidArgument(
             "data",
@@ -441,6 +457,20 @@ def require_no_parameter_log(link: SnapshotConnection) -> None:
         )
 
 
-_ASKED = (*LOGGING_SETTINGS, *DURATION_LOG_SETTINGS, SAMPLED_LOG_SETTING, AFTER_ERRORS, "log_parameter_max_length")
-_BY_LENGTH = {"log_statement", "log_min_duration_statement", "log_min_duration_sample", SAMPLED_LOG_SETTING}
-"""Settings that log at most ``log_parameter_max_length`` bytes of each parameter, so nothing if that is 0."""
+_LOG_SETTINGS = (
+    *LOGGING_SETTINGS,
+    *DURATION_LOG_SETTINGS,
+    SAMPLED_LOG_SETTING,
+    ERROR_LOG_SETTING,
+    "log_parameter_max_length",
+)
+"""Settings whose values are asked for, to refuse a server that logs parameters: one is the secret key that ranks
+rows."""
+_LENGTH_LIMITED_SETTINGS = {
+    "log_statement",
+    "log_min_duration_statement",
+    "log_min_duration_sample",
+    SAMPLED_LOG_SETTING,
+}
+"""Settings that log at most ``log_parameter_max_length`` bytes of each parameter: if that is 0, they log none, and are
+accepted."""

@@ -35,25 +35,28 @@ from .slots import Buckets, OffsetConstants, edge_sql, find_buckets, find_thresh
 
 # PostgreSQL types, and the SQL that reads their columns. Total: no value of a row makes it fail.
 BOOLEAN_OID = 16
-"""Type number (oid) of boolean."""
+"""Type number (oid) of boolean, read as the numbers 0 and 1."""
 NUMERIC_OID = 1700
-"""Type number (oid) of numeric."""
+"""Type number (oid) of numeric, read as the nearest double, and as exact decimals where values are categories."""
 INTEGER_TYPES = {20, 21, 23}
-"""Type numbers (oid) of whole numbers: bigint, smallint, integer."""
+"""Type numbers (oid) of whole numbers: bigint, smallint, integer. Read as doubles, and exactly where values are
+categories."""
 FLOAT_TYPES = {700: ValueType.SINGLE, 701: ValueType.DOUBLE}
-"""Type numbers (oid) of real and double precision, with their types here."""
-NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
+"""Type numbers (oid) of real and double precision, with the types that decide how their values are named."""
+NUMBER_TYPE_NAMES = {16: "boolean", 20: "bigint", 21: "smallint", 23: "integer", 700: "real", 701: "double precision",
          1700: "numeric"}  # fmt: skip
-"""Names of PostgreSQL's number types, by oid."""
+"""Names of PostgreSQL's number types, by oid, for messages."""
 TEXT_OIDS = {18, 19, 25, 1042, 1043}
-"""Type numbers (oid) of text: "char", name, text, character, character varying."""
+"""Type numbers (oid) of text: "char", name, text, character, character varying. Such columns hold categories."""
 UUID_OID = 2950
-"""Type number (oid) of uuid."""
+"""Type number (oid) of uuid, read as text."""
 INTERVAL_OID = 1186
 """Type number (oid) of interval."""
 TIME_OIDS = {1082, 1083, 1114, 1184, INTERVAL_OID, 1266}
-"""Type numbers (oid) of dates, times, timestamps and intervals."""
+"""Type numbers (oid) of dates, times, timestamps and intervals. They are not read as plain numbers: most are counted as
+elapsed days or seconds, or by an expression."""
 ENUM_KIND = "e"
+"""Kind of type (``typtype`` of ``pg_type``) of enumerations, which are read as text."""
 DATE_OID = 1082
 """Type number (oid) of date."""
 TIMESTAMP = 1114
@@ -61,7 +64,9 @@ TIMESTAMP = 1114
 TIMESTAMP_IN_ZONE = 1184
 """Type number (oid) of timestamp with time zone."""
 _SECONDS = "date_part('epoch', {0})"
+"""SQL of seconds since 1970 of a timestamp, or since midnight of a time."""
 _SIGNED = "CASE WHEN {0} > '2000-01-01' THEN 'Infinity' ELSE '-Infinity' END::float8"
+"""SQL of the infinity that an infinite date stands for: ``-infinity`` is before every date."""
 ELAPSED_SQL = {
     DATE_OID: f"CASE WHEN isfinite({{0}}) THEN ({{0}} - '1970-01-01'::date)::float8 WHEN {{0}} IS NOT NULL "
     f"THEN ({_SIGNED}) END",
@@ -71,25 +76,34 @@ ELAPSED_SQL = {
 """SQL of days or seconds since 1970, or since midnight; infinite for infinite dates."""
 
 TIME_UNITS = {DATE_OID: "date", TIMESTAMP: "moment", TIMESTAMP_IN_ZONE: "moment"}
+"""Kind of time of a column in expressions, by oid: whole days, or microseconds. Functions of dates refuse other
+columns."""
 
 _HUGE = f"'{2**1024 - 2**970}'::numeric"
 """Numbers at or above this bound round to infinity: they are nearer to 2**1024 than to the largest double."""
 _TINY = f"'{'0.' + str(5**1075).zfill(1075)}'::numeric"
-"""2**-1075: numbers up to this bound round to 0, and casting them to a double would raise an error."""
+"""2**-1075: numbers up to this bound round to 0, and casting them to a double would raise an error, so they are
+replaced by 0 before."""
 DECIMAL_BOUNDS = _TINY, _HUGE
-"""SQL of the numbers between which a decimal number is a double that is neither 0 nor infinite."""
+"""SQL of the numbers between which a decimal number can be cast to a double that is neither 0 nor infinite."""
 _SAFE = f"(CASE WHEN abs({{0}}) < {_HUGE} AND abs({{0}}) > {_TINY} THEN {{0}} ELSE 0 END)::float8"
+"""SQL of a decimal number as a double, with 0 in place of numbers that a cast would refuse with an error."""
 _NUMERIC = (
     f"CASE WHEN {{0}} IS NULL OR {{0}} = 'NaN'::numeric THEN NULL WHEN {{0}} >= {_HUGE} THEN 'Infinity'::float8 "
     f"WHEN {{0}} <= -{_HUGE} THEN '-Infinity'::float8 ELSE {_SAFE} END"
 )
+"""SQL of the nearest double of a decimal number; infinite if none is near enough, NULL for NaN."""
 _DECIMAL_NAME = (
     "CASE trim_scale({0})::text WHEN 'Infinity' THEN 'inf' WHEN '-Infinity' THEN '-inf' ELSE trim_scale({0})::text END"
 )
 """SQL of the name of a decimal number, as `value_names` writes it."""
 _TEXT = '{0}::text COLLATE "C"'
+"""SQL of any value as a text, compared byte by byte, so that a server's language does not change which texts are
+equal."""
 _NO_NUMBER = "NULL::float8"
+"""SQL of the number of a column without numbers: missing."""
 NO_UNIT = ""
+"""SQL of the unit, empty for columns whose values cannot identify units: such a column is refused as `unit`."""
 
 
 class TypedColumn(NamedTuple):
@@ -124,7 +138,7 @@ def make_column(typed_column: TypedColumn) -> Column:
             "{0}::int::float8",
             "{0}::text",
             declared_value_type=ValueType.TRUTH,
-            declared_type=NAMES[oid],
+            declared_type=NUMBER_TYPE_NAMES[oid],
         )
     if oid in INTEGER_TYPES:
         return Column(
@@ -133,14 +147,20 @@ def make_column(typed_column: TypedColumn) -> Column:
             "{0}::float8",
             "{0}::text",
             declared_value_type=ValueType.WHOLE,
-            declared_type=NAMES[oid],
+            declared_type=NUMBER_TYPE_NAMES[oid],
         )
     if oid in FLOAT_TYPES or oid == NUMERIC_OID:
         number, text = (_NUMERIC, _DECIMAL_NAME) if oid == NUMERIC_OID else ("{0}::float8", "{0}::text")
         unit = "CASE WHEN {0} <> 'NaN' THEN {0} END"
         values = FLOAT_TYPES.get(oid, ValueType.DECIMAL)
         return Column(
-            name, ColumnKind.NUMBERS, number, text, unit=unit, declared_value_type=values, declared_type=NAMES[oid]
+            name,
+            ColumnKind.NUMBERS,
+            number,
+            text,
+            unit=unit,
+            declared_value_type=values,
+            declared_type=NUMBER_TYPE_NAMES[oid],
         )
     if oid == UUID_OID:
         return Column(
@@ -180,11 +200,13 @@ def require_unit(column: Column) -> None:
 
 
 RELATION_KINDS = {"r": "a table", "p": "a table", "v": "a view", "m": "a view", "f": "a foreign table"}
+"""What a name may denote, by ``relkind`` of ``pg_class``. Other kinds, such as an index or a sequence, are refused."""
 _FIND = (
     "SELECT c.oid::int8, c.relkind::text, n.nspname::text, c.relname::text, has_table_privilege(c.oid, 'SELECT') OR "
     "has_any_column_privilege(c.oid, 'SELECT') FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
     "ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass($1)"
 )
+"""Query for what a name denotes: number, kind, schema, name, and whether the role may read it or any column of it."""
 _COLUMNS = (
     "WITH RECURSIVE held AS (SELECT a.attnum, a.attname, t.oid, t.typtype, t.typbasetype FROM pg_attribute a JOIN "
     "pg_type t ON t.oid = a.atttypid WHERE a.attrelid = $1::int8::oid AND a.attnum > 0 AND NOT a.attisdropped AND "
@@ -193,6 +215,8 @@ _COLUMNS = (
     "SELECT attname::text, oid::int8, typtype::text, array_to_json(ARRAY(SELECT enumlabel::text FROM pg_enum WHERE "
     "enumtypid = held.oid ORDER BY enumsortorder))::text FROM held WHERE typtype <> 'd' ORDER BY attnum"
 )
+"""Query for the columns of a table that the role may read: name, type (of a domain, its base type), and labels of an
+enumeration."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -283,7 +307,8 @@ def _quote_identifier(name: str) -> str:
 
 
 MOST_AS_PARAMETER = 2**11
-"""Slots up to which lookup in an array is as fast as the formula; with 2**16 slots it takes half as long again."""
+"""Slots up to which lookup in an array is as fast as the formula, so that the formula is used above only; with 2**16
+slots the array takes half as long again."""
 OPTIMISER_FENCE = "OFFSET '0'::int8"
 """Keeps PostgreSQL from merging a subquery. (``OFFSET 0``, a 32-bit number, would also prevent parallel plans.)"""
 

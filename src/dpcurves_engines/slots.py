@@ -39,8 +39,9 @@ from dpcurves.records.engines.engine import (
     table_size,
 )
 
-MARGIN = 2.0**-20
-"""Fraction of a cell by which the buckets of ``width_bucket`` begin early: far above its rounding error."""
+BUCKET_MARGIN = 2.0**-20
+"""Fraction of a cell by which the buckets of ``width_bucket`` begin early: far above its rounding error, so that the
+found cell is the right one or the one above it, and one comparison corrects it."""
 
 
 class Buckets(NamedTuple):
@@ -79,7 +80,7 @@ def find_buckets(grid: Grid) -> Buckets | None:
     if not 3 <= grid.cells <= MOST_CHECKED or not _has_exact_edges(grid):
         return None
     inner_edges = grid.edges[1:-1]
-    margin = width * MARGIN
+    margin = width * BUCKET_MARGIN
     buckets = Buckets(float(inner_edges[0] - margin), float(inner_edges[-1] - margin), grid.cells - 2, 2 * margin)
     lead = _measure_lead(inner_edges, buckets.lower, buckets.upper)
     lag = -_measure_lead(inner_edges, buckets.lower + buckets.margin, buckets.upper + buckets.margin)
@@ -143,12 +144,12 @@ def _measure_lead(inner: FloatArray, lower: float, upper: float) -> FloatArray:
 
 
 def _is_by_margin(ahead: FloatArray) -> bool:
-    """Return True if all edges lie as far above the bounds of their buckets as planned: 1/2 to 3/2 of `MARGIN`.
+    """Return True if all edges lie as far above the bounds of their buckets as planned: 1/2 to 3/2 of `BUCKET_MARGIN`.
 
     Args:
         ahead: Distances as fractions of a bucket, of any shape.
     """
-    return bool(np.all((ahead > MARGIN / 2) & (ahead < MARGIN * 3 / 2)))
+    return bool(np.all((ahead > BUCKET_MARGIN / 2) & (ahead < BUCKET_MARGIN * 3 / 2)))
 
 
 def edge_sql(grid: Grid, cell: str, double: Callable[[float], str]) -> str:

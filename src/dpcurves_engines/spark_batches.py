@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 LOW_BITS = 31
-"""Bits of the low part of a sum: two parts keep sums of 64-bit amounts exact."""
+"""Bits of the low part of a sum: amounts are summed in two parts, because one sum could exceed 64 bits."""
 ROWS_PER_BATCH = 2**17
-"""Rows per joined batch."""
+"""Rows per joined batch: with larger ones fewer partial counts are sent on, and workers need more memory."""
 Batches = Iterable[Any]
 
 

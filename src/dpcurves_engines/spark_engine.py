@@ -41,15 +41,17 @@ from .spark_expressions import DerivingFrame, SparkDerivedColumns, are_values_eq
 
 # The connection to Spark Connect: encrypted except on loopback, a separate session, with bounded timeouts.
 SECONDS_TO_CONNECT = 20
-"""Seconds. Timeout of a connection."""
+"""Seconds. Timeout of a connection; a server that does not answer within them is refused."""
 MOST_RETRIES = 6
 """Retries of a request while the server is down; pauses grow up to `LONGEST_PAUSE`, about 20 seconds in total."""
 LONGEST_PAUSE = 5000
-"""Milliseconds. Cap of the back-off between retries."""
+"""Milliseconds. Longest pause between two retries."""
 CONNECTION_FAILURE = "Spark was not reached: use sc://host:port, and /;use_ssl=true except on loopback"
+"""Error in place of any error of Spark's client while it connects."""
 CONNECTION_TIMEOUT = (
     f"Spark was not reached within {SECONDS_TO_CONNECT} seconds: check that it runs, and host, port, firewall and TLS"
 )
+"""Error if no server answers in time."""
 
 
 def connect(url: str) -> Any:
@@ -135,6 +137,8 @@ def _build_retry_policy() -> Any:
 
 
 ENCRYPTION_SETTING = "spark.io.encryption.enabled"
+"""Setting of Spark: whether temporary files are encrypted. If not, cached rows stay in memory, so that no record is
+written to disk in plain form."""
 CACHE_COLUMN = "0 AS of_no_column"
 """An extra column of cached rows. Otherwise Spark's `CacheManager` takes a cache of all columns for the table itself,
 and no longer lists its files."""
@@ -371,11 +375,16 @@ def check_spark(url: str) -> ConformanceReport:
 QUERY_FAILURE = (
     "Spark did not answer (its message is not shown, because it may quote a record); check its session and workers"
 )
+"""Error in place of any error of Spark during a query."""
 COUNT_SCHEMA = "place bigint, high bigint, low bigint"
+"""Columns of the partial counts that Spark's workers return: cell, and the count or sum in two parts (see
+`LOW_BITS`)."""
 EXPRESSION_FAILURE = "Spark cannot evaluate this expression: simplify it, or add the column or the filter to a view"
+"""Error if Spark cannot plan a query with a derived column or a filter, or fails to evaluate it on test values."""
 DIFFERENT_EVALUATION = (
     "this server evaluates the expression otherwise than dpcurves does: add the column or the filter to a view"
 )
+"""Error if an expression has other values on public test values than dpcurves computes."""
 
 
 class SparkEngine(CheckableSpark):

@@ -39,7 +39,7 @@ SQL_TYPES = MappingProxyType({
     ValueType.NUMBER: "DOUBLE", ValueType.DATE: "DOUBLE", ValueType.TEXT: "STRING", ValueType.TRUTH: "BOOLEAN",
     ValueType.MOMENT: "BIGINT",
 })  # fmt: skip
-"""Types of values: dates are days since 1970-01-01, timestamps microseconds."""
+"""Spark's types of values: dates are days since 1970-01-01, timestamps microseconds since 1970."""
 PUSHDOWN_BARRIER = "spark_partition_id() >= 0"
 """Always true. Spark moves no condition below a projection with a function that depends on the partition. A condition
 that moved would repeat each part in it as often as it is used: exponentially often in the number of layers."""
@@ -103,9 +103,11 @@ class _SparkCompiler(LayeredCompiler):
 
 
 INFINITE = "CAST('Infinity' AS DOUBLE)"
+"""SQL of positive infinity, which no operation may return: such a value is NULL, so missing."""
 _FRACTIONAL = f"CASE WHEN abs({{0}}) < {double_literal(2.0**52)} THEN %s END"
 """A value where it may have a fraction, else NULL: Spark's floor and ceil return integers of 64 bits."""
 _WHOLE_SIZE = f"CAST(floor({_FRACTIONAL % 'abs({0})'}) AS DOUBLE)"
+"""SQL of the absolute value rounded down to a whole number; NULL from 2**52, where doubles have no fraction."""
 
 
 def _match_all(pattern: str) -> str:
@@ -159,7 +161,8 @@ TEMPLATES: Mapping[str, str] = MappingProxyType({
         "AND NOT startswith({0}, '0000') THEN {0} END AS DATE), DATE'1970-01-01') AS DOUBLE)"
     ),
 })  # fmt: skip
-"""SQL of functions; `{0}`, `{1}` and `{2}` are names or literals."""
+"""SQL of functions, by the names of their nodes; `{0}`, `{1}` and `{2}` are names or literals. No value of a row makes
+it fail."""
 
 
 class SparkDerivedColumns(DerivedSchema):
@@ -270,7 +273,8 @@ PUBLIC_VALUES: Mapping[ValueType, Sequence[Any]] = MappingProxyType({
     ValueType.DATE: (0.0, -1.0, 18_321.0, 19_782.0, -719_162.0, 2_932_896.0, 58.0, 59.0, 60.0, None, 365.0),
     ValueType.MOMENT: (0, -1, 1, 86_400_000_000, -86_400_000_001, 1_700_000_000_123_456, None, -(2**62)),
 })  # fmt: skip
-"""Values that engines get wrong, by type: days and microseconds since 1970 for dates and timestamps."""
+"""Values that engines get wrong, by type: days and microseconds since 1970 for dates and timestamps. An expression that
+the server evaluates otherwise on them than dpcurves is refused."""
 
 
 def are_values_equal(session: Any, checked: Checked) -> bool:

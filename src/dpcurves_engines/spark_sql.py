@@ -33,21 +33,30 @@ from .slots import edge_sql, find_clipped_formula, find_thresholds
 
 # Column types, as Spark prints them: of numbers, of floating-point numbers with the width of their values, of times.
 NUMBER_TYPES = {"boolean", "tinyint", "smallint", "int", "bigint", "float", "double"}
+"""Types that are read as numbers; decimals besides."""
 FLOAT_TYPES = {"float": ValueType.SINGLE, "double": ValueType.DOUBLE}
+"""Floating-point types with the width of their values, which decides how a value is named as a category."""
 TIME_TYPES = {"date", "timestamp", "timestamp_ntz"}
+"""Types of dates and timestamps, which can identify units."""
 NO_UNIT = ""  # SQL of the unit, for columns whose values cannot identify units
+"""SQL of the unit, empty for columns whose values cannot identify units: such a column is refused as `unit`."""
 ELAPSED_SQL = {
     "date": "CAST(datediff({0}, DATE'1970-01-01') AS DOUBLE)",
     "timestamp": "CAST(unix_micros({0}) AS DOUBLE) / CAST(1000000 AS DOUBLE)",
 }
-"""SQL of days or seconds since 1970. Timestamps without a time zone are left out: not all engines convert them."""
+"""SQL of days or seconds since 1970, by type. Timestamps without a time zone are left out, so that they cannot be
+counted: not all engines convert them alike."""
 TIME_UNITS = {"date": "date", "timestamp": "moment"}
-"""Kind of time of a column in expressions: whole days, or microseconds."""
+"""Kind of time of a column in expressions: whole days, or microseconds. Functions of dates refuse other columns."""
 CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
-"""Key of the declared type of a text in the metadata of a column: `CharVarcharUtils` of Spark 3.1 and later."""
+"""Key of the declared type of a text, such as char(4), in the metadata of a column: `CharVarcharUtils` of Spark 3.1 and
+later."""
 # SQL of the value that identifies a unit: one form for -0 and 0, and NULL for NaN and for texts that are too long.
 _UNIT_OF_DOUBLES = "CASE WHEN isnan({0}) THEN NULL WHEN {0} = 0 THEN CAST(0 AS DOUBLE) ELSE CAST({0} AS DOUBLE) END"
+"""SQL of the value of a floating-point column that identifies a unit: one value for -0 and 0. A row with NaN belongs to
+no unit."""
 _UNIT_OF_TEXT = f"CASE WHEN octet_length({{0}}) <= {LONGEST_TEXT} THEN {{0}} END"
+"""SQL of the value of a text column that identifies a unit; a row with a longer text belongs to no unit."""
 
 
 def make_column(name: str, declared: str) -> Column:

@@ -31,7 +31,9 @@ TABLE_FAILURE = (
     "Spark was not reached, or has no such table: check the session, the table's name and the rights of its user; "
     "of a query, make a view"
 )
+"""Error in place of any error of Spark while it looks a table up."""
 NO_VERSION = "Spark has no such version of the table: check that it is of Delta or Iceberg, and look up its history"
+"""Error in place of any error of Spark while it looks up the version that the argument `version` names."""
 
 
 def spark(table: Any, *, spark: Any = None, version: int | None = None) -> SparkTable:

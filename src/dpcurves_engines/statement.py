@@ -34,14 +34,22 @@ from dpcurves.session import Session
 Literal = str | int | float | bool
 
 DIALECT = "duckdb"
+"""Dialect of SQL in which `sqlglot` splits and parses statements, for every engine."""
 STATEMENT_FORM = "SELECT dp_...(column, ...) FROM table [WHERE condition] [GROUP BY column, ...]"
+"""Accepted form of a statement; ends the error for each other one."""
 VIEW_ADVICE = "create a view for it"
+"""Advice in errors for queries, joins and expressions in the place of a table or a column."""
 
 
 PROBABILITY = "probability"
+"""Form of an argument: one probability of a quantile, from 0 to 1."""
 PROBABILITIES = "probabilities"
+"""Form of an argument: a list of probabilities of quantiles."""
 GRID = "lower, upper, cells"
+"""Form of three arguments: bounds and number of cells of the grid. Without them the question's default applies, or a
+range that is chosen privately."""
 BOUNDS = "lower, upper"
+"""Form of two arguments: clipping bounds of the column. Without them the bounds are chosen privately."""
 
 
 class SqlFunction(NamedTuple):
@@ -70,7 +78,9 @@ class SqlFunction(NamedTuple):
 
 
 _ONE = ("column",)
+"""Question fields of functions of one column."""
 _SCORE = ("label", "score")
+"""Question fields of functions of two columns, the label and the score."""
 FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
     "dp_cdf": SqlFunction("cdf", _ONE, (GRID,)),
     "dp_quantile": SqlFunction("quantiles", _ONE, (PROBABILITY, GRID)),
@@ -89,8 +99,11 @@ FUNCTIONS: Mapping[str, SqlFunction] = MappingProxyType({
     "dp_calibration": SqlFunction("calibration", _SCORE, (GRID,)),
     "dp_hosmer_lemeshow": SqlFunction("hosmer-lemeshow", _SCORE, (GRID,)),
 })  # fmt: skip
+"""Functions of the statement's SELECT, by name; another name is refused."""
 BY = "by"
+"""Field of a question that has the categories of the GROUP BY columns."""
 WEIGHT = "weight"
+"""Name of the argument for a column of weights, as in ``weight => w``, and of the question's field."""
 WEIGHTED_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "cdf": {"ask": "weighted-cdf"},
     "quantiles": {"ask": "weighted-quantiles"},
@@ -99,10 +112,12 @@ WEIGHTED_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "sum": {"ask": "weighted-summary", "statistic": "sum"},
     "mean": {"ask": "weighted-summary", "statistic": "mean"},
 })  # fmt: skip
-"""Fields of weighted questions, by the question type without weights."""
+"""Fields that replace those of a question if a weight is given, by the question's type without weights. A function of
+another type refuses weights."""
 AUTOMATIC_RANGE_QUESTIONS = frozenset({"cdf", "quantiles", "histogram", "survival"})
 """Question types with an automatic range, which is paid from the question's loss."""
 ENDS = ("lower", "upper")
+"""Question fields of the clipping bounds, in the order of the arguments; "auto" has them chosen privately."""
 
 
 @dataclass(frozen=True)
@@ -281,9 +296,9 @@ CLAUSES_AFTER_WHERE = frozenset({
     "GROUP_BY", "HAVING", "ORDER_BY", "LIMIT", "OFFSET", "QUALIFY", "WINDOW", "UNION", "EXCEPT", "INTERSECT", "FETCH",
     "FOR", "SEMICOLON", "TABLE_SAMPLE",
 })  # fmt: skip
-"""Names of the tokens that end a condition."""
+"""Names of the tokens of `sqlglot` before which the condition of WHERE ends."""
 PARENTHESIS_DEPTHS = MappingProxyType({"L_PAREN": 1, "R_PAREN": -1})
-"""What a token adds to the depth of nested parentheses."""
+"""What a token of `sqlglot` adds to the depth of nested parentheses; a clause begins at depth 0 only."""
 
 
 def _set_expressions_aside(text: str, tokens: Sequence[Any]) -> tuple[str, Node | None]:
@@ -850,7 +865,10 @@ CLAUSES: Mapping[str, str] = MappingProxyType({
     "locks": "FOR UPDATE", "alias": "AS", "query": "a subquery", "table": "the name of a table before that of a column",
     "when": "AT a version", "pivots": "PIVOT", "all": "GROUP BY ALL",
 })  # fmt: skip
+"""Names of refused clauses for the error, by their names in syntax trees of `sqlglot`. A clause without an entry is
+called by its name there, in capital letters."""
 VIEW_CLAUSES = frozenset({"joins", "laterals", "with", "query", "pivots"})
+"""Refused clauses, by their names in syntax trees of `sqlglot`, for which the error advises to create a view."""
 
 
 def _parse_number(text: str) -> float:
@@ -895,17 +913,21 @@ def _shorten(text: str) -> str:
 
 
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-"""Names that all engines read alike, quoted or not."""
+"""Names that all engines read alike, quoted or not; other names are quoted."""
 IN_MEMORY_LEDGER = "sqlite://"
+"""URL of the default ledger, which is kept in memory: what was spent is forgotten when the process ends."""
 CONNECTION_RULE = (
     "a connection of DuckDB, a session of Spark, the URL of an engine, as postgresql://reader@host/database or "
     "sc://host:port, or a mapping from names to tables"
 )
+"""Connections that `sql` accepts, for the error about another object."""
 FIND_TABLE_SQL = (
     "SELECT database_name, schema_name, table_name FROM duckdb_tables() WHERE table_name = $1 UNION ALL "
     "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE view_name = $1 AND NOT internal"
 )
+"""DuckDB query for the tables and views of a name in all catalogues and schemas."""
 CURRENT_SCHEMA_SQL = "SELECT current_database(), current_schema()"
+"""DuckDB query for the catalogue and schema that a name without them belongs to."""
 
 
 def sql(

@@ -133,7 +133,7 @@ class DirectConnection:
             sqlalchemy.exc.DBAPIError: The transaction cannot begin or be committed.
         """
         disk, connection = self._disk, self._connection
-        if self._begin_statement == sqlite._ALONE:
+        if self._begin_statement == sqlite._BEGIN_WRITING:
             disk.begin(connection)
         self.exec_driver_sql(self._begin_statement)
         try:

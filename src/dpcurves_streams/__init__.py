@@ -25,16 +25,18 @@ if TYPE_CHECKING:
     from .trust import CentralStream as CentralStream
     from .trust import StreamMechanismState as StreamMechanismState
 
-_FEED = ("CsvFile", "CsvLines", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream", "follow", "plot")
-_PLACES = {name: ".feed" for name in _FEED} | {
+_FEED_NAMES = ("CsvFile", "CsvLines", "JsonLines", "JsonLinesTuples", "RedisSink", "RedisStream", "follow", "plot")
+"""Names that `dpcurves_streams.feed` has, imported when they are first used."""
+_MODULE_OF_NAME = {name: ".feed" for name in _FEED_NAMES} | {
     "CentralStream": ".trust", "Forest": ".queries", "StreamMechanismState": ".trust",
 }  # fmt: skip
+"""Submodule of each name of this package that is imported when first used; names of `readings` are found there."""
 
 
 def __getattr__(name: str) -> Any:
     """Import a name where it is used; all public names of readings are found here."""
-    if name in _PLACES:
-        return getattr(import_module(_PLACES[name], __name__), name)
+    if name in _MODULE_OF_NAME:
+        return getattr(import_module(_MODULE_OF_NAME[name], __name__), name)
     if name == "__all__":
         return __dir__()
     readings = None if name.startswith("_") or name in ("feed", "readings") else import_module(".readings", __name__)
@@ -44,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*_PLACES, *import_module(".readings", __name__).__all__])
+    return sorted([*_MODULE_OF_NAME, *import_module(".readings", __name__).__all__])

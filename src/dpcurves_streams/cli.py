@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from .readings.question import StreamQuestion
 
 
-REDIS = ("redis://", "rediss://", "unix://")
+REDIS_SCHEMES = ("redis://", "rediss://", "unix://")
+"""Schemes of URLs of a Redis server. Other sources are files, or - for standard input."""
 READINGS = ("auto", "pegasus", "laplace", "totals")
+"""Accepted values of --reading: counts of each step, with a mechanism chosen by itself or named, or running totals."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class TupleOptions:
             raise Misuse("events", "the tuples are missing; name a file, or - for standard input")
         if self.format not in (None, "csv", "json"):
             raise Misuse("format", f"must be csv or json, got {self.format!r}; write --format csv or --format json")
-        if self.events.startswith(REDIS):
+        if self.events.startswith(REDIS_SCHEMES):
             self.require_default_format("entries of Redis have no lines")
             server, _, stream = self.events.partition("#")
             if not stream:
@@ -270,7 +272,7 @@ def _read_hierarchy(file: str) -> Forest:
 
 
 YEAR_MICROSECONDS = 31_557_600 * 10**6
-"""Microseconds of a year of 365.25 days."""
+"""Microseconds of a year of 365.25 days, in which the false alarms of drift are stated."""
 
 
 @dataclass(frozen=True)
@@ -362,8 +364,9 @@ class DriftOptions:
 
 
 INTERVAL_SUFFIXES = ("low", "high")
+"""Endings of the fields that hold the ends of a number's confidence interval, as in ``north:low``."""
 HIDDEN_SUFFIXES = (*INTERVAL_SUFFIXES, "unbiased")
-"""Suffixes of fields that the live table shows within the cell of their number, or not at all."""
+"""Endings of the fields that the live table shows within the cell of their number, or not at all."""
 Group = TypeVar("Group", TupleOptions, CountOptions, StepOptions)
 
 
@@ -683,3 +686,4 @@ def _fill_options(options: Group, defaults: Group, **needed: Any) -> Group:
 
 
 PACKAGE_COMMANDS = PackageCommands(commands={"stream": stream}, plans={"stream": plan})
+"""Commands that this package adds to the command line: `dpcurves stream` and `dpcurves plan stream`."""

@@ -420,7 +420,8 @@ class CountsAndUncountedTotals(TimeStepDistribution):
 
 
 LATTICE_BITS = 30
-"""Bits. Values of buffered counters are integers in units of ``2**-30`` tuples."""
+"""Bits. Values of buffered counters are integers in units of ``2**-30`` tuples, so that noise is added exactly. More
+bits round less and need longer integers."""
 
 
 class WeightedSteps(NamedTuple):
@@ -869,11 +870,13 @@ def _p_identity_noise_variances(time_steps: int, noise: Noise) -> tuple[FloatArr
 
 
 WEIGHT_PARTS = 64
-"""Parts. Weights of a node's noise in its estimate are multiples of 1/64."""
+"""Parts. Weights of a node's noise in its estimate are rounded to multiples of 1/64, so that sums of them are exact
+integers."""
 
 
 ROUNDING_VARIANCE = 1 / 12
-"""Squared tuples. Variance of rounding a continuous value to an integer."""
+"""Squared tuples. Variance of rounding a continuous value to an integer, added to the variance of a released value that
+is rounded."""
 
 
 @dataclass(frozen=True)

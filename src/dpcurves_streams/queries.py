@@ -184,7 +184,7 @@ def _flatten_hierarchy(node: Any, depth: int) -> dict[str, list[str]]:
 
 
 MOST_TIME_STEPS = 2**40
-"""Largest number of steps of a stream, above 10**12: with steps of one second, 35,000 years."""
+"""Largest number of steps of a stream, above 10**12: with steps of one second, 35,000 years. More are refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,8 @@ def test_a_server_whose_disk_is_read_only_starts_without_writing(scene: Scene, m
         services.questions.ask(ann, "delays", HISTOGRAM, PrivacyLoss.pure("0.5"))
 
 
-@pytest.mark.parametrize("rule", [*chain._TROUBLES.values(), "an older copy was put back: it has 2 entries, and had 3. "
+@pytest.mark.parametrize("rule", [*chain._MESSAGES_BY_CODE.values(),
+                                  "an older copy was put back: it has 2 entries, and had 3. "
                                   "If it was put back on purpose: dpcurves ledger restore"])  # fmt: skip
 def test_a_client_is_told_the_cause_of_a_fault_of_the_store_not_its_place(rule: str) -> None:
     label = "'/srv/secret: place/server.db'"

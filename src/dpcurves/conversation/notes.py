@@ -20,9 +20,11 @@ import re
 from collections.abc import Iterable
 
 ADVICE_MARK = "; advice: "
-"""Text between fact and advice."""
+"""Text between the fact and the advice in a note of a result. What follows it is for the analyst and is left out of
+published pages."""
 REST_MARK = "are together in "
-"""Text before the quoted name of the category that collects all unselected values."""
+"""Text before the quoted name of the category that collects all unselected values; `find_rest_names` reads that name
+out of notes by it."""
 
 
 def add_advice(fact: str, advice: str) -> str:

@@ -59,7 +59,7 @@ CANONICAL_VERSION = 1
 DISPLAY_FIELDS = frozenset({"measured_in"})
 """Names of fields that are only displayed, and so are not part of a fingerprint."""
 CLASS_KEY = "is"
-"""JSON key of the class name."""
+"""Key of the class name in the canonical JSON of an object, so that objects of two classes with equal fields differ."""
 
 
 def fingerprint(*facts: Any) -> str:
@@ -486,11 +486,13 @@ class Evidence:
 
 
 OPEN_TRUST_MODEL = "nobody: a public table, counted openly"
-"""Trust model of a table that is counted without noise."""
+"""Trust model in the privacy statement of a table that is counted without noise. Its result is shown as public, and
+costs no budget."""
 EXTERNAL_TRUST_PREFIX = "another system: "
 """Prefix of the trust model if another system released the counts: see `curves.external_counts`."""
 MISSING_RULE = "missing, unreadable and undeclared values are counted in a private cell of their own and left out"
-"""How all questions treat values that lie in no declared cell."""
+"""How all questions treat values that lie in no declared cell: field `missing_rule` of a result's JSON, and a row of
+its HTML page."""
 
 
 @cache

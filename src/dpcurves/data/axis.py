@@ -216,10 +216,10 @@ ALL_RECORDS = "*"
 that has this name is written as an expression: ``'"*"'``."""
 
 Category = str | int | float | bool
-SCALARS: tuple[tuple[type, type], ...] = (
+SCALAR_TYPES: tuple[tuple[type, type], ...] = (
     (np.str_, str), (np.bool_, bool), (np.integer, int), (np.floating, float)
 )  # fmt: skip
-"""NumPy's scalar types and their Python counterparts."""
+"""NumPy's scalar types and the Python types that a declared category of each is converted to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,7 +513,8 @@ class Categories:
 
 
 LOOKS_LIKE_AN_EXPRESSION = re.compile(r"""[-+*/()<>=!:"']|\b(?:and|or|not|is|in|case)\b""", re.IGNORECASE)
-"""Signs and words without which a text is the name of a column, not an expression."""
+"""Signs and words of which a text must have one to be parsed as an expression; any other text is the name of a
+column."""
 
 
 def is_expression(axis: Axis | Categories, names: Container[str] = ()) -> bool:
@@ -563,9 +564,9 @@ def find_input_columns(axis: Axis | Categories, names: Container[str] = ()) -> t
 
 
 UNSELECTED_CATEGORIES = "not found yet"
-"""Placeholder for the categories before partition selection."""
+"""Placeholder for the categories of a column before partition selection has found them."""
 OTHER_CATEGORY = "other"
-"""Category of all values that were not selected."""
+"""Name of the category of all values that partition selection did not select."""
 OTHER_CATEGORY_SUFFIX = "groups"
 """Appended to `OTHER_CATEGORY` if a selected category has that name."""
 
@@ -696,4 +697,4 @@ def _to_python_scalar(value: Any) -> Any:
     """
     if isinstance(value, np.timedelta64):
         return value
-    return next((kind(value) for scalar, kind in SCALARS if isinstance(value, scalar)), value)
+    return next((kind(value) for scalar, kind in SCALAR_TYPES if isinstance(value, scalar)), value)

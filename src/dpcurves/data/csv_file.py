@@ -33,11 +33,13 @@ DATES = {
     r"(?P<y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})": "-",
     r"(?P<d>[0-9]{2})\.(?P<m>[0-9]{2})\.(?P<y>[0-9]{4})": ".",
 }
-"""Separators of the accepted forms of a day: ISO 8601, and day.month.year."""
+"""Separators of the accepted forms of a public day zero, by their pattern: ISO 8601, and day.month.year. Another form
+is refused; fields are read in the form of the day."""
 NO_DELIMITER = '\n\r"'
-"""Characters that cannot be delimiters: line ends and the quote mark."""
+"""Characters that are refused as delimiters: line ends and the quote mark."""
 TYPED_TAB = r"\t"
-"""A tab as users type it on a command line, where a tab character itself is hard to type."""
+"""Text that is read as a tab where a delimiter is asked for: a tab character itself is hard to type on a command
+line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ def _parse_day(text: object) -> tuple[date, str]:
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 """Endings of files of delimited text; one of `COMPRESSED` may follow."""
 COMPRESSED = (".gz", ".zst")
-"""Endings of compressed files."""
+"""Endings of compressed files, which are decompressed while they are read."""
 
 
 def is_text_file(path: str | PathLike[str]) -> bool:

@@ -26,9 +26,10 @@ from urllib.parse import unquote
 from ..arguments import InvalidArgument
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-"""Folder value that Hive, Spark and DuckDB write for a missing value."""
+"""Folder value that Hive, Spark and DuckDB write for a missing value; the rows of such a folder count as missing."""
 TABLE_FORMATS = {"_delta_log": "Delta", "metadata": "Iceberg"}
-"""Formats whose folders keep Parquet files that no longer belong to the table, by the subfolder that marks them."""
+"""Formats whose folders keep Parquet files that no longer belong to the table, by the subfolder that marks them. Such a
+folder is refused, because deleted rows would count."""
 
 
 class FileGroup(NamedTuple):

@@ -68,7 +68,8 @@ class Outside(Enum):
 
 
 EXACT_IN_DOUBLES = 2**53
-"""Integers below this number are exact in doubles."""
+"""Integers below this number are exact in doubles. Multiples of a step that reach it are not used as decimal edges or
+round numbers."""
 PROBABILITY_ROUNDING = 2.0**-20
 """Probability by which a number may leave [0, 1] and still count as 0 or 1. Rounding to float32 is off by up to 2**-24,
 a few operations on it by some more; a wrong unit, such as 1.02, is far larger.
@@ -156,13 +157,18 @@ MOST_STORED_EDGES = 2**20
 
 CELLS_PER_VALUE = 1000
 """Cells per value. Up to this ratio, values are placed by a table of all edges, which is faster than bisection."""
-WIDTH = "width="
+WIDTH_PREFIX = "width="
+"""Prefix of the third field of a grid written as text, as in 0:120:width=5: the field states the width of a cell.
+Without the prefix it is the number of cells."""
 GRID_TEXT_FORMS = "lower:upper:cells, as in 0:100:1024, or lower:upper:width=W, as in 0:120:width=5"
+"""Forms of a grid written as text, for the error about a text of another form."""
 
 BOUNDS_DISTANCE_RULE = "bounds that are at most 1.7e308 apart, the largest double"
+"""Rule in the error for a grid whose width overflows a double."""
 
 MOST_LOG_ODDS = 700
-"""Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid."""
+"""Natural-log units. Largest logit at which doubles still distinguish the edges of a logistic grid; larger bounds are
+refused."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -368,13 +374,13 @@ class Grid:
         spacing = Spacing.LINEAR
         if fields[0] in {Spacing.GEOMETRIC.value, Spacing.LOGISTIC.value}:
             spacing = Spacing(fields.pop(0))
-        has_width = spacing is Spacing.LINEAR and fields[-1].startswith(WIDTH)
+        has_width = spacing is Spacing.LINEAR and fields[-1].startswith(WIDTH_PREFIX)
         try:
             lower = parse_float(fields[0])
             upper = parse_float(fields[1])
             size = fields[2]
             (cells, width) = (
-                (None, parse_float(size.removeprefix(WIDTH))) if has_width else (parse_cell_count(size), None)
+                (None, parse_float(size.removeprefix(WIDTH_PREFIX))) if has_width else (parse_cell_count(size), None)
             )
             if len(fields) != 3:
                 raise IndexError
@@ -822,7 +828,7 @@ def doubling_grid(unit: float, doublings: int = DOUBLINGS, *, name: str = "unit"
 UNIT_INTERVAL = Grid(0, 1, cells=2**14, outside=Outside.APART)
 """Default grid of ROC curves. Scores outside are counted apart, so that a note can give their number."""
 HUNDREDTHS = Grid(0, 1, cells=100, outside=Outside.APART)
-"""Default grid of all metrics of probabilities. Other scores are counted apart."""
+"""Default grid of all metrics of probabilities: cells of 0.01. Scores outside are counted apart."""
 SCORES = Grid(0, 1, cells=4096)
 """Default grid of groups of similar probabilities."""
 
@@ -840,7 +846,8 @@ def middles_of(grid: Grid) -> NDArray[np.float64]:
 
 
 MOST_SPLIT = 2**16
-"""Cells up to which a grid is split at round numbers. The split grid has up to three times as many cells."""
+"""Cells up to which a grid is split at round numbers; finer grids stay as they are. The split grid has up to three
+times as many cells."""
 
 
 LEAST_SPLIT_AT_ZERO = 500

@@ -68,4 +68,5 @@ REASON_PHRASES = {
         "empty field, or text instead of a number)"
     ),
 }
-"""Phrase for each reason, which follows "records that", with its frequent causes in brackets."""
+"""Phrase for each reason why a value is missing, with its frequent causes in brackets; in the note of a result it
+follows "records that"."""

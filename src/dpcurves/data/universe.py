@@ -32,13 +32,12 @@ from re import finditer
 from ..arguments import InvalidArgument, WrongArgumentType, convert_to_integers, require_type
 
 LONGEST_NAME_BYTES = 200
-"""Largest length of a category name, in bytes of UTF-8."""
+"""Largest length of a category name, in bytes of UTF-8. A universe of texts that may be longer is refused."""
 FALSE_NAMES = Fraction(1, 10)
-"""Upper bound on the expected number of released names that no record has. Partition selection splits it evenly over
-the ranks.
-"""
+"""Upper bound on the expected number of released names that no record has. A smaller bound means higher thresholds, so
+that more rare names are missed. Partition selection splits it evenly over the ranks."""
 BITS_A_DIGIT = 4
-"""Bits of a hexadecimal digit."""
+"""Bits of a hexadecimal digit. A universe of hashes whose length in bits is no multiple is refused."""
 
 
 @dataclass(frozen=True, slots=True)

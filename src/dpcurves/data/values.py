@@ -39,7 +39,7 @@ from .axis import Axis
 from .grid import MOST_STORED_EDGES, Grid, Outside, Spacing
 
 VALUES_TEXT_FORMS = "first:last, as in 0:120, first:last:step, as in 0:120:5, or the values, as in 300,350,400"
-"""Rule in the error for a text that declares no values."""
+"""Forms of a text that declares the values of a column, for the error about another one."""
 DECIMAL_DIGITS = 400
 """Precision of decimal arithmetic, in digits. Midpoints of doubles are computed exactly enough to be rounded correctly
 at any magnitude.
@@ -322,7 +322,7 @@ CAP_RULE = (
     "give the public cap on the weight of one record; there is no default, because one record may move a weighted "
     "count by its cap, so the cap decides how much noise is needed, and it must not come from the data"
 )
-"""Rule in the error for a missing cap."""
+"""Rule in the error for a weighted question without a cap on the weight of a record."""
 CAP_WITHOUT_WEIGHT_RULE = "the cap needs a column of weights: name it with weight="
 """Rule in the error for a cap without a column of weights."""
 MISSING_WEIGHTS = "records whose weight is missing, negative or not finite are left out"

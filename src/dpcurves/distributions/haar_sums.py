@@ -37,7 +37,7 @@ from .interval_sums import adjust_to_total, split_into_parts, spread_over_cells
 from .output_distribution import LEAST_VARIANCE, CountDistribution, EqualWidthSums, Noise, Part, sum_over_intervals
 
 NO_TOTAL = "must count the total of each row; or have one row, with a public total and a count of missing records"
-"""Error message: the total of a row cannot be estimated."""
+"""Rule in the error for counts from which the total of a row cannot be estimated."""
 
 
 def shrinkage_factors(squares: FloatArray, degrees_of_freedom: IntArray) -> FloatArray:

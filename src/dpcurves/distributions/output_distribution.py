@@ -60,15 +60,16 @@ WIDE_GAUSSIAN = 1e4
 probability below 1e-5 within 4 standard deviations.
 """
 LOOKUP_BOXES = 2**16
-"""Boxes of a lookup table that turns two random bytes into a uniform draw."""
+"""Boxes of a lookup table that turns two random bytes into a uniform draw. Simulations of more draws than this use the
+table, others a binary search."""
 LEAST_VARIANCE = 1e-100
-"""Squared records. Replaces variance 0, so that exact values of equal rank share a residual evenly."""
+"""Squared records. Replaces variance 0 in divisions, so that exact values of equal rank share a residual evenly."""
 MOST_PARTIES = 2**22
 """Parties. Largest number of parties in a stored distribution; more are refused when it is read."""
 MOST_SUMMED_PARTIES = 64
 """Parties. Largest number of parties whose draws are simulated at once, which bounds memory."""
 POSITIVE_FRACTION_PATTERN = "^[1-9][0-9]*(/[1-9][0-9]*)?$"
-"""Pattern of positive fractions in JSON."""
+"""Pattern of positive fractions in JSON, such as 3/2, for the published JSON schema."""
 LAPLACE_EXCESS_KURTOSIS = 3.0
 """Ratio. Excess kurtosis of a Laplace draw: fourth cumulant over squared variance. That of a Gaussian distribution is
 0."""
@@ -429,9 +430,10 @@ def _invert_by_boxes(cumulative: FloatArray, shape: tuple[int, ...], generator: 
 
 Kind = TypeVar("Kind", bound="OutputDistribution")
 VALUES_PER_CHUNK = 2**19
-"""Values. Simulated values per chunk: about what fits in the cache."""
+"""Values. Simulated values that are held at once: about what fits in the processor's cache. More take more memory."""
 LEAST_PEOPLE = 2.0
-"""People. Lower limit of the number of people in a mean over pairs, which needs two."""
+"""People. Lower limit of the number of people in a mean over pairs, which needs two; smaller noisy numbers count as
+it."""
 
 
 class RandomisedAnswers(Protocol):
@@ -784,7 +786,8 @@ class RecentErrors:
 
 
 RECENT_ERRORS = RecentErrors(most_bytes=2**25)
-"""Errors of distributions that were simulated last: about eight chunks."""
+"""Simulated errors of the last distributions, so that several intervals of one result simulate once. It holds 2**25
+bytes; older ones are dropped and simulated again."""
 
 
 class NoisySums(CountDistribution):
@@ -1190,7 +1193,8 @@ def sum_over_intervals(cells: Any, starts: IntArray) -> Any:
 
 
 MOST_CELLS = 2**22
-"""Cells. Largest number of cells in all rows of a stored distribution together, as for counting by a curator."""
+"""Cells. Largest number of cells in all rows of a stored distribution together, as for counting by a curator. A file
+with more is refused."""
 DISTRIBUTION_ENTRY_POINTS = "dpcurves.distributions"
 """Entry point group of other packages: the `KEY` of a distribution, and the location of its class."""
 
@@ -1199,7 +1203,8 @@ DISTRIBUTION_CLASSES: Mapping[str, str] = {
     "convolved": "toeplitz_sums:ToeplitzSums", "normalised": "toeplitz_sums:NormalisedSums",
     "path": "path_sums:PathSums", "wavelets": "haar_sums:HaarTensorSums", "chosen": "output_distribution:Selection",
 }  # fmt: skip
-"""File and class of each distribution of this package, by `KEY`: a new distribution needs a file and an entry here."""
+"""File and class of each distribution of this package, by the key that names it in JSON (`KEY`): a new distribution
+needs a file and an entry here."""
 
 
 def distribution_from_json(stored: Mapping[str, Any]) -> OutputDistribution:

@@ -51,7 +51,8 @@ Residues = NDArray[np.uint64]
 
 
 LARGEST_WEIGHT = 2**36
-"""Units of ``2**-bits``. Largest weight, so that no result exceeds half the product of the primes."""
+"""Units of ``2**-bits``. Largest weight of a convolution, so that no result exceeds half the product of the primes; a
+larger one is refused."""
 
 
 class Prime(NamedTuple):
@@ -67,7 +68,8 @@ class Prime(NamedTuple):
 
 
 PRIMES = (Prime(2013265921, 31), Prime(1811939329, 13), Prime(2113929217, 5), Prime(2130706433, 3))
-"""Four primes, each with a generator of its multiplicative group, whose product exceeds 2**123."""
+"""Four primes, each with a generator of its multiplicative group. Integers are convolved modulo each, and exact results
+below half their product, which exceeds 2**123, are recovered from the residues."""
 
 
 def causal_convolution(
@@ -400,7 +402,8 @@ class ToeplitzSums(EqualWidthSums):
 
 
 MOST_NORMALISED = 2**12
-"""Intervals. Largest number for `NormalisedSums`: the time for variances grows with its square."""
+"""Intervals. Largest number for `NormalisedSums`: the time for variances grows with its square. A stored distribution
+with more is refused."""
 
 
 @dataclass(frozen=True, slots=True)

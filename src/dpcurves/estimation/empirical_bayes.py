@@ -48,7 +48,8 @@ from .binary_tree import ROOT, Halving, Layout, Measurements
 
 
 ROUGHNESS = np.array([0.0, *(4.0**-k for k in range(6, 0, -1))])
-"""Variances of smooth splits beyond the binomial variance, in squared counts of the parent."""
+"""Variances of the kinds of smooth splits beyond the binomial variance, in squared counts of the parent: from 0, an
+even split, to 1/4, which may put all records into one half."""
 LEFTOVER_SHARE = 1 / 16
 """Records of the smaller half of a one-sided split, in counts of the parent: the scale of their half-normal prior. One
 kind of split has no leftover at all."""
@@ -83,6 +84,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all estimates of splits use."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -197,6 +197,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that the estimate of the number of records uses."""
 
 
 def expect_total(estimate: float, precision: float, public: int) -> float:

@@ -62,6 +62,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all estimates of trends use."""
 
 
 class CountedIntervals(NamedTuple):

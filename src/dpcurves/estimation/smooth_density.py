@@ -606,3 +606,4 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all fits of a smooth density use."""

@@ -74,6 +74,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that `smooth_shares` uses."""
 
 
 def estimate_two_classes(distribution: NoisySums, values: Sequence[int], total: int | None) -> FloatArray:

@@ -96,7 +96,7 @@ SIGNATURES: Mapping[str, Signature] = MappingProxyType({
     **{f"diff_{unit}": Signature((DATE, DATE), NUMBER) for unit in UNITS},
     **{f"diff_{unit}": Signature((MOMENT, MOMENT), NUMBER) for unit in CLOCK_UNITS},
 })  # fmt: skip
-"""Signatures of functions whose arguments have one type each."""
+"""Types of the arguments and the value of functions whose arguments have one type each; another type is refused."""
 TRANSCENDENTAL = frozenset({"ln", "log2", "log10", "exp"})
 """Functions whose last bits differ between libraries: they are applied to the edges of a grid, never to rows."""
 
@@ -143,7 +143,7 @@ def _refuse_transcendental(checked: Checked, node: Node, argument: str) -> None:
 
 
 NO_HEADER = "the first line of the file has numbers in the place of names; put a line of names above it, as in age,ward"
-"""Rule that a file of text breaks whose first line seems to be a record."""
+"""Part of the error for a file of text whose first line seems to be a record."""
 
 
 def is_no_name(name: str) -> bool:

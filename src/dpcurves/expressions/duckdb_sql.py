@@ -95,7 +95,8 @@ NUMERIC_SQL: Mapping[str, str] = MappingProxyType({
     "neg": "(-{0})", "abs": "abs({0})", "floor": "floor({0})", "ceil": "ceil({0})", "round": "round({0})",
     "sqrt": "sqrt(CASE WHEN {0} >= 0 THEN {0} END)",
 })  # fmt: skip
-"""Operations on doubles; a result that is not finite is NULL."""
+"""SQL of operations on doubles; `{0}` and `{1}` are the operands. A result that is not finite becomes NULL, so
+missing."""
 SQL_TEMPLATES: Mapping[str, str] = MappingProxyType({
     "and": "({0} AND {1})", "or": "({0} OR {1})", "not": "(NOT {0})",
     "whole_div": "floor({0} / {1})",

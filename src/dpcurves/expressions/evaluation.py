@@ -37,11 +37,11 @@ from .syntax import COMPARISONS, Node, find_column_names
 Array: TypeAlias = NDArray[Any]
 """Values: doubles with NaN for NULL (numbers; days; 1, 0 for true, false); texts or None; or microseconds."""
 NO_MOMENT = np.iinfo(np.int64).min
-"""A missing timestamp."""
+"""Number that stands for a missing timestamp in arrays of integers: the smallest of 64 bits."""
 DECIMAL_NUMBER = "-?[0-9]{1,30}([.][0-9]{1,30})?([eE][+-]?[0-9]{1,3})?"
-"""Texts that a cast to a number reads. Python, DuckDB and PostgreSQL round them alike."""
+"""Texts that a cast to a number reads; others become NULL. Python, DuckDB and PostgreSQL round these alike."""
 SAFE_DAYS = 106_000_000
-"""Largest number of days whose microseconds fit 64 bits."""
+"""Days. Up to this number since 1970, microseconds fit 64 bits; a date beyond is NULL as a timestamp."""
 
 
 def evaluate_expression(node: Node, table: Mapping[str, Any], expected: ValueType | None = None) -> Array:
@@ -430,7 +430,9 @@ def _or(left: Array, right: Array) -> Array:
 
 UPPER_LETTERS, LOWER_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 TO_LOWER = str.maketrans(UPPER_LETTERS, LOWER_LETTERS)
+"""Translation of `lower`, of the letters in `UPPER_LETTERS` only: engines differ in all other letters."""
 TO_UPPER = str.maketrans(LOWER_LETTERS, UPPER_LETTERS)
+"""Translation of `upper`, of the letters in `LOWER_LETTERS` only: engines differ in all other letters."""
 FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
     "add": lambda left, right: _finite(left + right),
     "sub": lambda left, right: _finite(left - right),
@@ -460,7 +462,7 @@ FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({
         np.abs(value) <= SAFE_DAYS, np.nan_to_num(value), 0
     ).astype(np.int64) * 86_400_000_000 + np.where(np.abs(value) <= SAFE_DAYS, 0, NO_MOMENT),
 })  # fmt: skip
-"""Functions whose arguments have one type each."""
+"""Computations in Python of functions whose arguments have one type each, by name; engines must agree with them."""
 
 
 def _map_texts(values: Array, function: Callable[[str], str]) -> Array:
@@ -528,6 +530,7 @@ def _starts_with(values: Array, prefix: Any) -> Array:
 
 
 TEXT_FUNCTIONS: Mapping[str, Callable[..., Array]] = MappingProxyType({"substr": _substr, "starts_with": _starts_with})
+"""Functions of a text with constant parameters, such as a prefix, which are passed as plain Python values."""
 
 
 def _count_periods(moments: Array, period: int) -> Array:
@@ -547,6 +550,8 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
     "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
 })  # fmt: skip
+"""Comparisons of two arrays or values, by the names of their nodes; rows with a missing operand are handled by the
+callers."""
 
 
 def _compare(name: str, left: Array, right: Array) -> Array:

@@ -34,7 +34,7 @@ EPOCH = date(1970, 1, 1)
 MICROSECONDS = MappingProxyType({
     "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6,
 })  # fmt: skip
-"""Microseconds of the units of a clock."""
+"""Microseconds of the units of a clock, of which timestamps are counted."""
 
 
 def lower_expression(checked: Checked) -> Checked:

@@ -57,7 +57,7 @@ TOKEN_PATTERN = re.compile(
     )""",
     re.VERBOSE,
 )
-"""Numbers, texts, quoted names, words and signs."""
+"""Tokens of an expression: numbers, texts, quoted names, words and signs. Any other character is refused."""
 
 
 class Word(NamedTuple):
@@ -131,11 +131,14 @@ def split_words(text: str) -> list[Word]:
 
 
 _ARITHMETIC_NAMES = MappingProxyType({sign: name for name, sign in ARITHMETIC.items()})
+"""Names of the nodes of arithmetic, by their sign."""
 
 
 FUNCTION_ADVICE = MappingProxyType({
     "log": "logarithms are ln(x), log2(x) and log10(x)", "round": "round takes one number; write round(x * 100) / 100",
 })  # fmt: skip
+"""What to write instead if this function is called with more than one argument, as in SQL dialects that take a base or
+digits; such a call is refused."""
 
 
 class _Parser:
@@ -527,6 +530,8 @@ class _Parser:
 
 
 DATE_PARTS = ("year", "quarter", "month", "day", "isodow")
+"""Parts of a date that extract(part FROM date) gives; isodow is the day of the week, 1 for Monday to 7. Others are
+refused."""
 CALL_PARSERS: Mapping[str, Callable[[_Parser], Node]] = MappingProxyType({
     "cast": _Parser._parse_cast_call, "try_cast": _Parser._parse_cast_call, "extract": _Parser._parse_extract,
     "date_diff": _Parser._parse_difference, "datediff": _Parser._parse_difference,

@@ -75,17 +75,19 @@ def rename_columns(text: str, names: Mapping[str, str]) -> str:
 
 
 IDENTIFIES_A_PERSON = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|\d{3}[- ]\d{2}[- ]\d{4}")
-"""An address of e-mail, or an identity number in groups of 3, 2 and 4 digits."""
+"""Pattern of texts in a filter or expression that point to a person: an address of e-mail, or an identity number in
+groups of 3, 2 and 4 digits. The analyst is warned, because expressions are published."""
 LOOKS_LIKE_A_NAME = re.compile(r"(?:[^\W\d_][\w'.-]*,? +)+[^\W\d_][\w'.-]*|\d{9}")
-"""Two or more words, or the nine digits of an identity number: in a column of people alone, since regions, wards and
-codes are written like this, too."""
+"""Pattern of texts that may be a person's name or number: two or more words, or nine digits. It warns for columns of
+people alone, since regions, wards and codes are written like this, too."""
 PERSON_WORDS = frozenset({
     "author", "client", "customer", "doctor", "employee", "father", "nurse", "patient", "person", "physician", "pupil",
     "student", "surgeon", "teacher", "user", "worker", "forename", "surname", "firstname", "lastname", "fullname",
     "username", "name", "nom", "nombre", "nachname", "vorname", "ssn", "mother",
     "who",
 })  # fmt: skip
-"""Words for a person and the names and numbers of a person."""
+"""Words for a person and the names and numbers of a person. A column whose name has one, and else only `NAME_WORDS`,
+counts as a column of people."""
 NAME_WORDS = frozenset(
     {"first", "last", "full", "middle", "given", "family", "maiden", "birth", "legal", "id", "number"}
 )

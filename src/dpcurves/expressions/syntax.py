@@ -24,9 +24,9 @@ from typing import TypeAlias
 from ..arguments import InvalidArgument
 
 MOST_NESTED_CALLS = 30
-"""Nested calls of an expression: the largest number, which bounds the recursion."""
+"""Nested calls and brackets of an expression: the largest number, which bounds the recursion; more are refused."""
 LONGEST_EXPRESSION = 4_000
-"""Largest length of the text of an expression, in characters."""
+"""Largest length of the text of an expression, in characters; a longer one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,15 @@ COMPARISONS = MappingProxyType({"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "g
 ARITHMETIC = MappingProxyType({"add": "+", "sub": "-", "mul": "*", "div": "/"})
 """SQL of operators on numbers, by the names of their nodes."""
 UNITS = ("day", "week", "month", "quarter", "year")
-"""Calendar units of dates."""
+"""Calendar units in which dates are truncated, and their differences counted; others are refused."""
 CLOCK_UNITS = ("second", "minute", "hour")
-"""Units of differences of timestamps."""
+"""Units in which differences of timestamps are counted, besides those of the calendar."""
 PRECEDENCE = MappingProxyType({
     "or": 1, "and": 2, "not": 3, **dict.fromkeys((*COMPARISONS, "in", "between", "is_null", "is_not_null"), 4),
     "add": 5, "sub": 5, "mul": 6, "div": 6, "neg": 7,
 })  # fmt: skip
-"""Precedence of operators; a call of a function binds closest."""
+"""Precedence of operators, by the names of their nodes: a higher number binds closer, and an operand that binds less
+gets brackets. A call of a function binds closest."""
 CALL_FUNCTIONS = frozenset({
     "abs", "round", "floor", "ceil", "sqrt", "ln", "log2", "log10", "exp", "least", "greatest", "coalesce", "nullif",
     "lower", "upper", "substr", "starts_with",
@@ -92,7 +93,7 @@ FUNCTION_NAMES = frozenset({
     *CALL_FUNCTIONS, *CASTS, *PRECEDENCE, "case", *(f"trunc_{unit}" for unit in UNITS),
     *(f"diff_{unit}" for unit in (*UNITS, *CLOCK_UNITS)),
 })  # fmt: skip
-"""All functions and operators of the language."""
+"""All functions and operators of the language, by the names of their nodes."""
 
 
 def format_expression(node: Node) -> str:  # noqa: PLR0911
@@ -130,7 +131,8 @@ RESERVED = frozenset({
     "END", "EXISTS", "EXTRACT", "FALSE", "FROM", "GROUP", "HAVING", "ILIKE", "IN", "INTERVAL", "IS", "JOIN", "LIKE",
     "LIMIT", "NOT", "NULL", "OR", "ORDER", "SELECT", "THEN", "TRUE", "UNION", "WHEN", "WHERE",
 })  # fmt: skip
-"""Words that are quoted if they name a column."""
+"""Words of SQL that are read as a column only in double quotes, and are quoted where an expression is written as
+text."""
 
 
 def _format_literal(value: float | str | bool | date | None) -> str:

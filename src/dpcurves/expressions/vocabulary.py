@@ -19,39 +19,39 @@ from types import MappingProxyType
 from .syntax import CALL_FUNCTIONS, CASTS, COMPARISONS
 
 LISTED_FUNCTIONS = f"{' '.join(sorted(CALL_FUNCTIONS))} date_diff date_trunc"
-"""Functions that a message lists."""
+"""Functions that the error for an unknown function lists."""
 ALIASES = MappingProxyType({
     "log": "ln", "ceiling": "ceil", "substring": "substr", "ifnull": "coalesce", "prefix": "starts_with",
     "startswith": "starts_with", "datediff": "date_diff",
 })  # fmt: skip
-"""Other names of functions."""
+"""Other names of functions, which are read as the functions they map to."""
 CASTS_BY_TYPE = MappingProxyType({
     **{name: cast for cast, name in CASTS.items()}, "TEXT": "to_text", "FLOAT8": "to_number",
 })  # fmt: skip
-"""Conversions by the SQL type after AS or ``::``."""
+"""Names of conversions by the SQL type after AS or ``::``. Other types are refused."""
 COMPARISON_SIGNS = MappingProxyType({
     **{sign: name for name, sign in COMPARISONS.items()}, "!=": "ne", "==": "eq",
 })  # fmt: skip
-"""Comparisons by their signs."""
+"""Names of comparisons by their signs; besides SQL's, those of Python and C."""
 _OTHER_ROWS = "aggregates read other rows, and an expression reads a single row: leave this out"
-"""Advice for aggregates."""
+"""Advice in the error for aggregates."""
 _WINDOW = "window functions read other rows, and an expression reads a single row: leave this out"
-"""Advice for window functions."""
+"""Advice in the error for window functions."""
 _QUERY = "queries inside an expression are not allowed: make a view of the query, and name its column"
-"""Advice for subqueries."""
+"""Advice in the error for subqueries."""
 _RANDOM = "random functions are not allowed, because an expression is a function of its row: leave this out"
-"""Advice for random functions."""
+"""Advice in the error for random functions."""
 _TIME = "the current time is not allowed; write a date, as in DATE '2024-01-31'"
-"""Advice for the current time."""
+"""Advice in the error for the current time."""
 _POWER = "powers differ in their last bits between engines; write products, as in x * x"
-"""Advice for powers."""
+"""Advice in the error for powers."""
 _COMMENT = "comments are not allowed"
-"""Advice for comments."""
+"""Advice in the error for comments."""
 LIST_RULE = (
     "an expression has one value; declare categories once, beside the name of a column, or compare with several values,"
     " as in region IN ('a', 'b')"
 )
-"""Rule for a list of values where an expression has a single one."""
+"""Rule in the error for a list of values where an expression has a single one."""
 REPLACEMENT_ADVICE = MappingProxyType({
     "//": "is not an operator here; write floor(a / b)",
     "%": "is not an operator here; write a - b * floor(a / b)",
@@ -71,6 +71,5 @@ REPLACEMENT_ADVICE = MappingProxyType({
     **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "localtime"), _TIME),
     **dict.fromkeys(("--", "/*"), _COMMENT),
 })  # fmt: skip
-"""End of the message about a word or sign that SQL users try and the language does not have, by the word in small
-letters.
-"""
+"""End of the error for a word or sign that users of SQL try and the language does not have, by the word in small
+letters."""

@@ -233,6 +233,7 @@ class AdaptiveGridTuning:
 
 
 ADAPTIVE_GRID_TUNING = AdaptiveGridTuning()
+"""The values that `AdaptiveGridEstimator` uses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +373,7 @@ class RefinedGridTuning:
 
 
 REFINED_GRID_TUNING = RefinedGridTuning()
+"""The values that `RefinedGridEstimator` uses."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all intervals of areas use."""
 
 
 def area_interval(
@@ -409,7 +410,8 @@ def _largest_accepted_area(
 
 
 FEW_DRAWS = 100
-"""Draws of noise for the standard deviation of an area, which they estimate to within about a tenth."""
+"""Simulated draws of noise for the standard deviation of an area, which they estimate to within about a tenth.
+Intervals take more draws."""
 
 
 def combine_areas(curve: tuple[FloatArray, FloatArray], cells: FloatArray, class_counts: RankedClassCounts) -> float:

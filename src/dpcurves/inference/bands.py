@@ -77,6 +77,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that bands use unless a caller passes others."""
 
 
 def simultaneous_band(

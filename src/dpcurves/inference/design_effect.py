@@ -26,7 +26,8 @@ import numpy as np
 from ..arrays import FloatArray
 
 LEAST_RATIO = 2.0**-10
-"""Ratio of the sum of squared weights to the cap times the sum of weights: lower limit, so that none is 0."""
+"""Ratio of the sum of squared weights to the cap times the sum of weights: lower limit of the estimate, so that noise
+cannot make a sampling variance 0."""
 
 
 class WeightRatios(NamedTuple):

@@ -43,6 +43,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all comparisons of groups use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ KNOWN_LEVEL = 0.95
 value, the number is NaN."""
 
 ALL_POINTS = slice(None)
-"""The points of a curve, if all decide whether it is known."""
+"""All points of a curve. They decide whether it is known, unless a caller names a part of them."""
 
 Ends = tuple[float, float]
 """Lower and upper endpoint of an interval."""

@@ -134,6 +134,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all intervals of counts, sums and means use."""
 
 
 def share_intervals(groups: GroupCounts, noise: GroupNoise, normal: FloatArray | None, level: float) -> FloatArray:
@@ -294,8 +295,8 @@ INTEGER_TOLERANCE = 1e-6
 """Records: rounding error of a whole number in double precision, so that 2.9999999 counts as 3."""
 
 LARGEST_UNIT_VARIANCE = 2.0
-"""Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each
-end."""
+"""Squared half ranges: largest variance, with divisor n - 1, of values between -1 and 1: two records, one at each end.
+A larger estimate is clipped to it."""
 
 
 class SquareScatter(NamedTuple):

@@ -197,6 +197,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that all quantiles and their intervals use."""
 
 
 def are_few(quantiles: int, level: float, draws: int) -> bool:

@@ -241,8 +241,11 @@ NONE, POSITIVES, ALL = (np.array(of, dtype=np.float64) for of in ((0, 0), (0, 1)
 SHARE_FLOOR, SHARE_CEILING = np.zeros(1), np.ones(1)
 """Shares: the smallest and the largest possible one, as arrays of one point."""
 PRECISION = Ratio(POSITIVES, ALL, NONE, SHARE_FLOOR, SHARE_CEILING)
+"""Positive predictive value: the positive records above a threshold, divided by all records above it."""
 RECALL = Ratio(POSITIVES, NONE, POSITIVES, SHARE_FLOOR, SHARE_CEILING)
+"""Sensitivity: the positive records above a threshold, divided by all positive records."""
 FLAGGED = Ratio(ALL, NONE, ALL, SHARE_FLOOR, SHARE_CEILING)
+"""Share of all records that lie above a threshold."""
 
 
 def net_benefit_ratio(odds: FloatArray, positions: NDArray[np.int64], points: int) -> Ratio:

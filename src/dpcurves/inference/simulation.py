@@ -32,7 +32,11 @@ from ..distributions import NoisySums
 
 
 SIMULATION_SEED = 20160605  # any fixed number
+"""Seed of the random generators that simulate noise for intervals: any fixed number, so that the same release always
+has the same intervals. Released noise never comes from them."""
 USUAL_DRAWS = 1000  # simulated draws of medium grids
+"""Draws. Simulated draws for medium grids; see `choose_draws` for small and large ones. More draws make intervals
+steadier and take longer."""
 
 
 def choose_draws(cells: int) -> int:

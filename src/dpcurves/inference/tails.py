@@ -45,6 +45,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that the estimate of a tail uses unless a caller passes others."""
 
 
 class TailCounts(NamedTuple):

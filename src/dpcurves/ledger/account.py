@@ -32,13 +32,14 @@ from ..arguments import ArgumentError, InvalidArgument, WrongArgumentType
 from ..privacy import Neighbours, PrivacyLoss, Unit, format_loss
 
 BILLION = 10**9
-"""Billionths in 1: the resolution of amounts in a ledger."""
+"""Billionths in 1. A ledger counts privacy losses in whole billionths: charges are rounded up to one, and caps down."""
 LARGEST_AMOUNT = BILLION * BILLION
-"""Billionths. Largest amount: the sum of two fits a signed 64-bit integer."""
+"""Billionths. Largest amount: the sum of two fits a signed 64-bit integer. A larger cap or number of units is
+refused."""
 
 
-DELTA = "; delta "
-"""Separates a loss in a ledger from its delta, a fraction."""
+DELTA_MARK = "; delta "
+"""Text between epsilon or rho and the delta beside it in a stored charge; without it, delta is 0."""
 
 
 def join_delta(text: str, delta: Fraction) -> str:
@@ -51,7 +52,7 @@ def join_delta(text: str, delta: Fraction) -> str:
     >>> join_delta("epsilon", Fraction(1, 1000)), join_delta("1/2", Fraction(0))
     ('epsilon; delta 1/1000', '1/2')
     """
-    return f"{text}{DELTA}{delta}" if delta else text
+    return f"{text}{DELTA_MARK}{delta}" if delta else text
 
 
 def split_delta(text: str) -> tuple[str, Fraction]:
@@ -63,7 +64,7 @@ def split_delta(text: str) -> tuple[str, Fraction]:
     >>> split_delta("epsilon; delta 1/1000"), split_delta("1/2")
     (('epsilon', Fraction(1, 1000)), ('1/2', Fraction(0, 1)))
     """
-    text, _, delta = text.partition(DELTA)
+    text, _, delta = text.partition(DELTA_MARK)
     return text, Fraction(delta or 0)
 
 
@@ -333,7 +334,8 @@ class QuestionBudget:
 
 
 LONGEST_ACCOUNT_NAME = 200
-"""Characters of a name of a dataset, project or person: names are indexed, and databases index short texts only."""
+"""Characters of a name of a dataset, project or person; a longer one is refused, because names are indexed, and
+databases index short texts only."""
 
 
 def require_name(argument: str, name: str) -> None:
@@ -474,7 +476,7 @@ class Account:
 
 
 WHOLE_PROJECT = ""
-"""Analyst of an allowance that belongs to a whole project."""
+"""Entry in the column `analyst` for an allowance that belongs to a whole project."""
 
 
 class AllowanceRule(Enum):

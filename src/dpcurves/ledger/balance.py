@@ -31,7 +31,7 @@ from .chain import ACCOUNTS, ALLOWANCES, GRANTS, PAYMENTS, Chain, make_tampering
 Owner = tuple[str, ...]
 """Names that identify a limit: a dataset; or a dataset, a project, and an analyst or `WHOLE_PROJECT`."""
 _COLUMNS = ("dataset", "project", "analyst")
-"""Columns of the database that hold these names."""
+"""Columns of the database that hold the names of a limit's owner: of a dataset, or of a project or analyst of it."""
 
 
 class Spending(ABC):
@@ -283,7 +283,7 @@ def _parse_balance(chain: Chain, row: RowMapping) -> Balance:
 
 
 _TERMS = ("dataset", "neighbours", "unit_column", "unit_records", "currency", "cap")
-"""Columns of the terms of an account, which never change."""
+"""Columns of the terms of an account, which never change: parsed accounts are cached by them."""
 
 
 @lru_cache(maxsize=128)

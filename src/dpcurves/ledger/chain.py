@@ -131,7 +131,8 @@ def flush(path: Path, mode: int) -> None:
 
 
 KEY_VARIABLE = "DPCURVES_LEDGER_KEY"
-"""Environment variable of the ledger's key in hexadecimal."""
+"""Environment variable of the ledger's key in hexadecimal, if no key is passed; unset: the key comes from the key
+file."""
 
 
 def make_tampering_error(finding: str) -> InvalidArgument:
@@ -146,9 +147,10 @@ def make_tampering_error(finding: str) -> InvalidArgument:
 
 
 KEY_BYTES = 32
-"""Bytes of a key: the output size of SHA-256."""
-_OF_STATES = b"dpcurves: states of streams"
-"""HKDF context of the key that encrypts stream states."""
+"""Least bytes of a key, the output size of SHA-256; a shorter one is refused."""
+_STATE_KEY_CONTEXT = b"dpcurves: states of streams"
+"""HKDF context of the key that encrypts stream states. Another text gives another key, with which stored states cannot
+be read."""
 
 SealedValue = str | int | float | bytes | None
 _encode_values = json.JSONEncoder(separators=(",", ":"), default=lambda raw: {"bytes": raw.hex()}).encode
@@ -270,7 +272,7 @@ class Key:
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        derived = HKDF(SHA256(), length=32, salt=None, info=_OF_STATES).derive(self._secret)
+        derived = HKDF(SHA256(), length=32, salt=None, info=_STATE_KEY_CONTEXT).derive(self._secret)
         return Fernet(urlsafe_b64encode(derived))
 
 
@@ -306,7 +308,8 @@ def read_key(path: Path) -> Key:
 
 
 UNUSED_KEY_LINE = "no ledger was opened under this key yet"
-"""Last line of the key file of a new ledger until the ledger has its name on disk and is opened."""
+"""Last line of the key file of a new ledger until the ledger has its name on disk and is opened. A key without this
+line and without a ledger beside it means that the ledger was lost: it is refused."""
 
 
 def is_key_unused(path: Path) -> bool:
@@ -384,7 +387,7 @@ def write_key(path: Path, digits: str) -> bool:
 
 # Tables of a ledger.
 #
-# Seven tables contain entries. Entries are immutable, numbered 1, 2, 3, ... across all tables, and sealed together
+# Eight tables contain entries. Entries are immutable, numbered 1, 2, 3, ... across all tables, and sealed together
 # with their predecessor. Three values change and are sealed separately: the spent amount of an account or an allowance,
 # the secret state of a stream, and the book, which holds the number of entries and the seal of the last entry.
 
@@ -393,6 +396,7 @@ SCHEMA_VERSION = 1
 """Version number of this schema, stored in the book; another version is refused."""
 
 METADATA = sql.MetaData()
+"""Tables of a ledger, as SQLAlchemy creates and inspects them."""
 
 
 def _text_columns(*names: str) -> list[sql.Column[str]]:
@@ -422,6 +426,8 @@ LEDGER_TABLE = sql.Table(
     *_integer_columns("entries"),
     *_text_columns("head", "seal"),
 )
+"""Header of a ledger, the only row: version of the schema, name of the ledger, identity of its key, number of entries,
+and the seal of the last one. A ledger with another number of rows is refused."""
 
 
 def _make_entry_table(kind: str, *columns: SchemaItem) -> sql.Table:
@@ -455,6 +461,8 @@ ACCOUNTS = _make_entry_table(
     # Second line of defence: the database itself enforces that no account spends more than its cap.
     sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_cap"),
 )
+"""One row: the privacy budget (cap) of a dataset and the amount spent of it, with the terms that never change:
+neighbouring relation, privacy unit, currency."""
 
 GRANTS = _make_entry_table(
     "grants",
@@ -470,6 +478,8 @@ GRANTS = _make_entry_table(
     # Every charge sums the dataset's amounts. The index contains them, so the table is not read.
     sql.Index("dpcurves_grants_of_dataset", "dataset", "amount"),
 )
+"""One row: a charge, that is the privacy loss which a question was granted before it read data. A second charge under
+the same request id must have the same `binding`, a hash of question, loss and dataset."""
 
 ANSWERS = _make_entry_table(
     "answers",
@@ -477,6 +487,8 @@ ANSWERS = _make_entry_table(
     *_text_columns("answer"),
     sql.UniqueConstraint("grant", "round", "part", name="dpcurves_first_answer_stays"),
 )
+"""One row: the released answer to one part of a charged question in one round. It is stored once and returned to each
+repetition of the question, so that no noise is drawn twice."""
 
 # The last entry for a dataset, project and analyst is the valid allowance. No analyst: the whole project.
 ALLOWANCES = _make_entry_table(
@@ -489,6 +501,8 @@ ALLOWANCES = _make_entry_table(
     sql.CheckConstraint("spent >= 0 AND spent <= cap", name="dpcurves_spent_within_allowance"),
     sql.Index("dpcurves_allowances_of_owner", "dataset", "project", "analyst"),
 )
+"""One row: the part of a dataset's budget that a project, or one analyst of it, may spend, and the amount spent of it.
+The last row of an owner is valid."""
 
 PAYMENTS = _make_entry_table(
     "payments",
@@ -499,6 +513,7 @@ PAYMENTS = _make_entry_table(
     ),
     sql.Index("dpcurves_payments_of_owner", "dataset", "project", "analyst", "amount"),
 )
+"""One row: the amount by which a charge reduced the allowance of a project and its analyst."""
 
 # Actions of people, as reported by a server. Names, never values. No dataset: the event concerns none.
 EVENTS = _make_entry_table(
@@ -506,6 +521,7 @@ EVENTS = _make_entry_table(
     *_text_columns("actor", "action", "subject", "dataset", "happened_at"),
     sql.Index("dpcurves_events_of_dataset", "dataset", "entry"),
 )
+"""One row: an action of a person for the audit trail."""
 
 # Views of a dataset. The last entry of a name is valid; an empty definition removes the view.
 VIEWS = _make_entry_table(
@@ -513,6 +529,7 @@ VIEWS = _make_entry_table(
     *_text_columns("dataset", "name", "definition", "defined_at"),
     sql.Index("dpcurves_views_of_dataset", "dataset", "entry"),
 )
+"""One row: a definition of a named view of a dataset. The last row of a name is valid."""
 
 # SECRET: notes reveal less than the counts, but more than the answers.
 NOTES = _make_entry_table(
@@ -521,6 +538,7 @@ NOTES = _make_entry_table(
     *_text_columns("name", "value"),
     sql.UniqueConstraint("grant", "part", "name", name="dpcurves_first_note_stays"),
 )
+"""One row: a secret noisy sum of a charged question, by name, from which its later rounds compute their answers."""
 
 # SECRET and encrypted: the state of a stream contains exact counts. States are overwritten, so they are no entries.
 STATES = sql.Table(
@@ -529,8 +547,11 @@ STATES = sql.Table(
     sql.Column("grant", sql.BigInteger, primary_key=True, autoincrement=False),
     sql.Column("sealed", sql.Text, nullable=False),
 )
+"""One row: the encrypted state of one stream after its last released time step."""
 
 ENTRIES = (ACCOUNTS, GRANTS, ANSWERS, NOTES, ALLOWANCES, PAYMENTS, EVENTS, VIEWS)
+"""Tables whose rows are sealed entries of the hash chain; `STATES` and the header are not among them. A changed,
+missing or added row makes verification fail."""
 UNSEALED_COLUMNS = frozenset({"spent", "seal", "previous", "mac"})
 """Columns outside an entry's seal: they change, or they are the seal."""
 
@@ -541,19 +562,31 @@ UNSEALED_COLUMNS = frozenset({"spent", "seal", "previous", "mac"})
 Result = TypeVar("Result")
 
 WAIT_SECONDS = 60
-"""Seconds that a charge waits for other charges before it is refused with nothing written."""
+"""Seconds that a charge waits for other charges before it is refused with nothing written. Fewer refuse more charges
+under load."""
 _WAIT: ContextVar[float] = ContextVar("seconds that a transaction waits for a lock", default=WAIT_SECONDS)
+"""The limit that holds in this context: `WAIT_SECONDS` unless `limit_wait` set another one. Exceeding it raises
+`LedgerBusy`."""
 
-_ALONE = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(sql.bindparam("number", type_=sql.BigInteger))
+_WAIT_FOR_LOCK = sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(
+    sql.bindparam("number", type_=sql.BigInteger)
+)
+"""Statement that waits for PostgreSQL's lock of this number, held until the transaction ends."""
 
 _BUSY = "other processes held the lock for {seconds:g} seconds, and nothing was written; try again"
+"""Message, raised as `LedgerBusy`: the lock was not free in time, and a retry may succeed."""
 _LOCKS = "the disk supports no locks, as some network disks: use a disk of this machine, or PostgreSQL"
+"""Advice for a disk on which SQLite cannot lock files; part of the next two messages."""
 # SQLite reports the same error for a disk without locks and for a lock that another process holds.
 _BUSY_FILE = f"other processes held the lock for {{seconds:g}} seconds, or {_LOCKS}; nothing was written"
+"""Message for SQLITE_BUSY, raised as `LedgerBusy`: the cause may be either of the two."""
 _NO_LOCKS = f"{_LOCKS}; nothing was written"
+"""Message for input or output errors of SQLite's locks: only the disk can be the cause."""
 _NO_LEDGER = "this database holds no ledger; create one with `dpcurves ledger create`, or correct the URL"
+"""Message for missing tables or columns."""
 _BROKEN_RULE = "a row that breaks the ledger's rules was refused, and nothing was written; run `dpcurves ledger verify`"
-_TROUBLES = {
+"""Message for a violated constraint, such as an amount spent above the cap."""
+_MESSAGES_BY_CODE = {
     "SQLITE_NOTADB": "the file is not an SQLite database; name the file of a ledger",
     "SQLITE_ERROR": _NO_LEDGER,
     "SQLITE_BUSY": _BUSY_FILE,
@@ -573,13 +606,16 @@ _TROUBLES = {
     "23514": _BROKEN_RULE,
     "55P03": _BUSY,
 }
-"""Messages by error code of SQLite, and by SQLSTATE of PostgreSQL "
-"(https://www.postgresql.org/docs/current/errcodes-appendix.html)."""
+"""Messages by error code of SQLite, and by SQLSTATE of PostgreSQL
+(https://www.postgresql.org/docs/current/errcodes-appendix.html). They replace the database's own text, which may quote
+stored values."""
 _UNREACHED = (
     "cannot connect, or the user name is not accepted, and nothing was written; check the host, the user and the"
     " password"
 )
+"""Message for an error without a known code before a connection was made."""
 _UNKNOWN = "the answer is not that of a ledger; a retry under the same request is never charged twice"
+"""Message for an error without a known code after a connection was made."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -682,7 +718,7 @@ def acquire_lock(connection: sql.Connection, name: str) -> None:
     """
     if connection.dialect.name == "postgresql":
         number = int.from_bytes(sha256(b"dpcurves\n" + name.encode()).digest()[:8], signed=True)
-        connection.execute(_ALONE, {"number": number})
+        connection.execute(_WAIT_FOR_LOCK, {"number": number})
 
 
 def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
@@ -697,6 +733,7 @@ def make_tables(connection: sql.Connection, tables: sql.MetaData) -> None:
 
 
 _TABLE_NAMES = sql.text("SELECT name FROM sqlite_master WHERE type = 'table'")
+"""Statement that lists the tables of an SQLite file."""
 
 
 def has_tables(connection: sql.Connection, tables: sql.MetaData) -> bool:
@@ -724,16 +761,17 @@ def _describe_error(error: SQLAlchemyError, default_message: str) -> str:
     cause = getattr(error, "orig", None)
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
     primary_code = "_".join(code.split("_")[:2])  # SQLITE_BUSY_SNAPSHOT is a kind of SQLITE_BUSY
-    return _TROUBLES.get(code) or _TROUBLES.get(primary_code, default_message)
+    return _MESSAGES_BY_CODE.get(code) or _MESSAGES_BY_CODE.get(primary_code, default_message)
 
 
 # Connections that stay open between transactions, for servers that need thousands of them.
 
 
 IDLE_CONNECTIONS = 8
-"""Connections to the ledger's database that stay open between charges."""
+"""Connections to the ledger's database that stay open between charges; further ones are closed after use."""
 MOST_CONNECTIONS = 64
-"""Connections of one process to the ledger's database: more than a server has threads."""
+"""Connections of one process to the ledger's database: more than a server has threads. A charge that finds all in use
+waits for one."""
 
 
 class FileConnection(sqlite3.Connection):
@@ -810,10 +848,15 @@ def _dispose_without_closing(engine: weakref.ref[sql.Engine]) -> None:
 # The hash chain: its head, and entries authenticated together with their predecessor.
 
 _READ_BOOK = sql.select(LEDGER_TABLE)
+"""Statement that reads the ledger's header. It and the next three, which every transaction runs, are made once: making
+one takes as long as running it."""
 _LOCK_BOOK = _READ_BOOK.with_for_update()
+"""Statement that reads the header and keeps other writers waiting on PostgreSQL until the transaction ends; SQLite
+ignores the clause."""
 _READ_VERSION = sql.select(LEDGER_TABLE.c.version)
+"""Statement that reads the version of the schema alone: other columns exist in known versions only."""
 _WRITE_BOOK = sql.update(LEDGER_TABLE).where(LEDGER_TABLE.c.id == 1)
-"""Statements of every transaction, made once: making one takes as long as running it."""
+"""Statement that replaces the header after entries were appended."""
 
 
 @dataclass(frozen=True, slots=True)

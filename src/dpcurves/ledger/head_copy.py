@@ -32,9 +32,10 @@ from .chain import ENTRIES, Book, Chain, flush, flush_names
 HEADS_VARIABLE = "DPCURVES_HEADS"
 """Environment variable that names the folder of heads; ``off`` stores none; unset or empty: the default folder."""
 HEAD_PATTERN = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64})\n")
-"""Content of a file: the number of entries, and the seal of the last one."""
+"""Content of a file of this folder: the number of entries of a ledger, and the seal of the last one. Another content
+counts as none."""
 RESTORE_ACTION = "put back an older copy of the ledger"
-"""Action of the event that records a legitimate restore."""
+"""Action of the audit event that records that an administrator accepted an older copy of the ledger."""
 
 
 def find_folder() -> Path | None:

@@ -52,18 +52,19 @@ except ImportError:  # a system without fcntl, where all writers ask at once
     fcntl = None  # type: ignore[assignment]
 
 QUEUE_SUFFIX = "-line"
-"""Suffix of the queue's file."""
+"""Suffix of the file, beside the ledger's, by which waiting writers know their order."""
 PATIENCE_SECONDS = 5
-"""Seconds without a served writer after which waiting writers go on."""
+"""Seconds without a served writer after which waiting writers go on, so that a stopped process does not keep them
+waiting."""
 
 _NUMBER = struct.Struct("=Q")
 """A number in the queue's file: 64 bits in native byte order."""
-_NEXT = 0
+_NEXT_OFFSET = 0
 """Bytes. Offset of the next number in the queue's file."""
-_SERVED = 8
+_SERVED_OFFSET = 8
 """Bytes. Offset, in the queue's file, of the number below which no writer is waited for."""
 _LOCK = struct.Struct("hhqqi0q")
-"""C structure `flock` of fcntl."""
+"""C structure `flock` of fcntl: lock type, origin, start, length, process."""
 
 
 class WriterQueue:
@@ -97,7 +98,7 @@ class _QueuePosition:
 
     def __init__(self, file: int) -> None:
         self._file = file
-        self._number = max(self._read_number(_NEXT), self._read_number(_SERVED))
+        self._number = max(self._read_number(_NEXT_OFFSET), self._read_number(_SERVED_OFFSET))
         self._is_first = False
 
     @classmethod
@@ -121,7 +122,7 @@ class _QueuePosition:
         """Wait until all earlier writers in the queue have finished, or have made no progress for too long."""
         last_served = -1
         last_progress = monotonic()
-        while self._is_held(serving := self._read_number(_SERVED), self._number):
+        while self._is_held(serving := self._read_number(_SERVED_OFFSET), self._number):
             if serving != last_served:
                 last_served = serving
                 last_progress = monotonic()
@@ -138,7 +139,7 @@ class _QueuePosition:
         try:
             with suppress(OSError):
                 if self._is_first:
-                    self._write_number(_SERVED, max(self._read_number(_SERVED), self._number + 1))
+                    self._write_number(_SERVED_OFFSET, max(self._read_number(_SERVED_OFFSET), self._number + 1))
                 # Closing is not enough: a child process forked meanwhile shares the file and hence the lock.
                 self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_UNLCK, self._number, self._number + 1)
         finally:
@@ -156,7 +157,7 @@ class _QueuePosition:
         for _ in range(1000):
             with suppress(BlockingIOError):
                 self._call_lock(fcntl.F_OFD_SETLK, fcntl.F_WRLCK, self._number, self._number + 1)
-                self._write_number(_NEXT, self._number + 1)
+                self._write_number(_NEXT_OFFSET, self._number + 1)
                 return
             self._number += 1
         raise BlockingIOError
@@ -207,11 +208,14 @@ class _QueuePosition:
 
 
 MISSING_SECONDS = 10
-"""Seconds that a ledger may be missing beside its used key, as while a copy is restored."""
-_AT_ONE_MOMENT = "BEGIN"
+"""Seconds that a ledger may be missing beside the file of a key that was used, as while a copy is restored; afterwards
+the key is refused, because the spent budget would be forgotten."""
+_BEGIN_READING = "BEGIN"
+"""Statement that begins a transaction which only reads: it sees one state of the file and locks out no writer."""
 # IMMEDIATE takes the write lock before the first read. A transaction that reads first and then writes is aborted if
 # another process wrote in between, for any timeout.
-_ALONE = "BEGIN IMMEDIATE"
+_BEGIN_WRITING = "BEGIN IMMEDIATE"
+"""Statement that begins a transaction which writes; a second one waits."""
 Connect = Callable[[], Any]
 """Function that opens a connection of `sqlite3`."""
 
@@ -363,7 +367,9 @@ class FileStorage:
         """
         read_engine = make_engine(lambda: (connect_to_read or _connect_read_only)(path))
         write_engine = make_engine(lambda: _connect(_uri(path), path))
-        return chain.Database(self._label, _begin_with(_AT_ONE_MOMENT, read_engine), _begin_with(_ALONE, write_engine))
+        return chain.Database(
+            self._label, _begin_with(_BEGIN_READING, read_engine), _begin_with(_BEGIN_WRITING, write_engine)
+        )
 
     def _fill_draft(self, draft: Path, key: chain.Key) -> None:
         """Write a new ledger, its tables and its header row, into a draft file.
@@ -390,7 +396,7 @@ class MemoryStorage:
         pool = sql.QueuePool(
             connect, pool_size=1, max_overflow=0, timeout=chain.WAIT_SECONDS, dialect=_shared_dialect().dialect
         )
-        engine = _begin_with(_ALONE, _make_engine(pool))
+        engine = _begin_with(_BEGIN_WRITING, _make_engine(pool))
         self._database = chain.Database("in memory", engine, engine)
         self._key = chain.Key.generate()
         weakref.finalize(self._database, engine.dispose)
@@ -595,15 +601,19 @@ def _connect_to_read(path: Path) -> sqlite3.Connection:
     return _connect(_read_only_uri(path), path, "PRAGMA locking_mode = EXCLUSIVE")
 
 
-_FOUNDING = int.from_bytes(b"dpcurves")
-"""Number of the PostgreSQL lock under which a ledger is created: the bytes of the package's name."""
-_PREPARE = sql.text(
+_CREATION_LOCK = int.from_bytes(b"dpcurves")
+"""Number of the PostgreSQL lock under which a ledger is created, so that two processes do not create it at once: the
+bytes of the package's name."""
+_PREPARE_WRITING = sql.text(
     "SELECT set_config('lock_timeout', :wait, true),"
     # A server may be configured to answer before a commit is on disk; a charge must not.
     " CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END"
 )
-_ANEW = MappingProxyType({"poolclass": sql.NullPool})
-"""No pool: after a fork, two processes would use the same connection."""
+"""First statement of a writing transaction on PostgreSQL: it limits the wait for locks, and turns a switched-off
+``synchronous_commit`` on, so that a charge is on disk before its question is answered."""
+_NO_POOL = MappingProxyType({"poolclass": sql.NullPool})
+"""Settings for a new connection for each transaction: without a pool no connection outlives a fork, after which two
+processes would use it."""
 
 
 class ServerStorage:
@@ -617,7 +627,7 @@ class ServerStorage:
 
     def __init__(self, url: sql.URL) -> None:
         self._url = url
-        self._database = self._make_database(_ANEW)
+        self._database = self._make_database(_NO_POOL)
 
     def exists(self) -> bool:
         """Return True if the database has the tables of a ledger."""
@@ -677,7 +687,7 @@ def _prepare_write(connection: sql.Connection) -> None:
     Args:
         connection: Connection in the transaction.
     """
-    connection.execute(_PREPARE, {"wait": f"{1000 * chain.get_wait_seconds():.0f}ms"})
+    connection.execute(_PREPARE_WRITING, {"wait": f"{1000 * chain.get_wait_seconds():.0f}ms"})
 
 
 def _make_server_engine(url: sql.URL, isolation: str, pool: Mapping[str, Any]) -> sql.Engine:
@@ -712,7 +722,7 @@ def _create_once(connection: sql.Connection, key: chain.Key) -> None:
         key: Key that seals the first entry.
     """
     # CREATE TABLE IF NOT EXISTS fails if two processes try at once. This lock ends with the transaction.
-    connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_FOUNDING))
+    connection.execute(sql.text("SELECT pg_advisory_xact_lock(:number)").bindparams(number=_CREATION_LOCK))
     if not _has_ledger(connection):
         chain.Book.from_key(key).create(connection, key)
 
@@ -726,7 +736,8 @@ def _has_ledger(connection: sql.Connection) -> bool:
     return sql.inspect(connection).has_table(chain.LEDGER_TABLE.name)
 
 
-_KNOWN = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// for one in memory"
+_URL_FORMS = "sqlite:///budget.db, postgresql+psycopg://user@host/database or sqlite:// for one in memory"
+"""URLs of supported databases, for the error about another one."""
 
 
 class Storage(Protocol):
@@ -777,11 +788,11 @@ def parse_storage_url(url: str) -> Storage:
     except (SQLAlchemyError, ValueError):
         parsed = None
     if parsed is None:  # raised outside the except block, so that the error does not chain one that quotes the URL
-        raise InvalidArgument("ledger", f"give a URL, one of {_KNOWN}")
+        raise InvalidArgument("ledger", f"give a URL, one of {_URL_FORMS}")
     if parsed.drivername in ("postgresql", "postgresql+psycopg"):
         return ServerStorage(parsed)
     if parsed.drivername not in ("sqlite", "sqlite+pysqlite"):
-        raise InvalidArgument("ledger", f"give a URL, one of {_KNOWN}, got one of {parsed.drivername!r}")
+        raise InvalidArgument("ledger", f"give a URL, one of {_URL_FORMS}, got one of {parsed.drivername!r}")
     if parsed.query or parsed.host:
         raise InvalidArgument(
             "ledger", "write an SQLite URL as sqlite:/// and the path of a file, without host and options"

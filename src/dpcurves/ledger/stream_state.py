@@ -37,7 +37,7 @@ from .verification import (
 )
 
 FIRST_TIME_STEP = 1
-"""Number of the first time step of a stream."""
+"""Number of the first time step of a stream; a stored step must follow the one before."""
 TIME_STEP_PART = -1
 """Number of the answer part that time steps are stored under. Other questions number the parts of their answers from 0,
 so none of them has this number.

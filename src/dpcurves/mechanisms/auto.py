@@ -73,7 +73,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""The values that choices among mechanisms use unless a caller passes others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,8 @@ class LinearChoice(LinearMechanism):
 
 
 LINEAR_CHOICE = LinearChoice()
-"""The choice among mechanisms that release noisy sums."""
+"""The choice among mechanisms that release noisy sums. It makes the sums for queries of which several mechanisms
+exist."""
 
 
 @dataclass(frozen=True, slots=True)

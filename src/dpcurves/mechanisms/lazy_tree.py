@@ -47,7 +47,7 @@ from .base import Counter, QueryMechanism
 from .linear import calibrate_to_budget, record_budget, require_positive_loss, sample_noise
 
 MISSING_COUNT = "missing"
-"""Name of the count of missing records in a memory."""
+"""Name of the noisy count of missing records in a charge's stored noise, beside the names of blocks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,17 +55,16 @@ from .base import ExactTable, QueryMechanism
 from .exponential import pure_epsilon
 
 MOST_NAMES = 1000
-"""Categories. Largest number of released categories: those with the largest noisy counts. It bounds the size of later
-tables.
-"""
+"""Categories. Largest number of released categories: those with the largest noisy counts; others count as not selected.
+It bounds the size of later tables."""
 LARGEST_THRESHOLD = 10**7
 """Units. Largest threshold that is used; a loss that needs a larger one is refused."""
 LARGEST_RATE = Fraction(256)
 """Natural-log units. Largest epsilon per category that is used: noise is then 0 except with probability ``2
 exp(-256)``, and numbers like ``exp(-3000)`` would have too many digits to compute with.
 """
-_DIGITS = Context(prec=60, rounding=ROUND_CEILING)
-"""Decimal arithmetic with 60 digits that rounds up."""
+_ROUNDING_UP = Context(prec=60, rounding=ROUND_CEILING)
+"""Decimal arithmetic with 60 digits that rounds up, for upper bounds of probabilities."""
 _MARGIN = Decimal("1e-40")
 """Relative margin by which rounded powers are increased, so that rounding errors of 60 digits never lower a bound."""
 
@@ -114,10 +113,10 @@ class BoundedNoise:
         The probability is one over the sum of ``q**(|x| - threshold)``, ``q = exp(-rate)``. It increases with q, so a q
         that is rounded up gives an upper bound.
         """
-        margin = _DIGITS.add(1, _DIGITS.divide(_MARGIN, self.threshold + 1))
-        with_margin = _DIGITS.multiply(_bound_exp_neg_above(self.rate), margin)
+        margin = _ROUNDING_UP.add(1, _ROUNDING_UP.divide(_MARGIN, self.threshold + 1))
+        with_margin = _ROUNDING_UP.multiply(_bound_exp_neg_above(self.rate), margin)
         q = Fraction(with_margin)
-        power = Fraction(_DIGITS.power(with_margin, self.threshold)) * (1 + Fraction(_MARGIN))
+        power = Fraction(_ROUNDING_UP.power(with_margin, self.threshold)) * (1 + Fraction(_MARGIN))
         return power * (1 - q) / (1 + q - 2 * q * power)
 
     def selection_probability(self, units: int) -> float:
@@ -190,8 +189,8 @@ def _bound_exp_neg_above(rate: Fraction) -> Decimal:
     Args:
         rate: A number of at least 0.
     """
-    exponent = _DIGITS.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
-    return _DIGITS.next_plus(_DIGITS.exp(exponent))
+    exponent = _ROUNDING_UP.divide(Decimal(-rate.numerator), Decimal(rate.denominator))
+    return _ROUNDING_UP.next_plus(_ROUNDING_UP.exp(exponent))
 
 
 @lru_cache(maxsize=256)
@@ -500,6 +499,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The values that margins of selected categories use."""
 
 
 def bound_units_below(plan: Plan, name: str, noisy: int) -> int:

@@ -54,7 +54,8 @@ from .exponential import cut_recursively, pure_epsilon
 
 
 ROUNDING_SLACK = Fraction(1, 2**36)
-"""Ratio. Relative slack for rounding errors of floating-point functions."""
+"""Ratio. Relative slack for rounding errors of floating-point functions: noise scales are larger by about this, so that
+rounding never weakens the guarantee."""
 
 
 class CauchyCalibration(NamedTuple):
@@ -321,7 +322,8 @@ def _largest_weighted_distance(
 
 
 AREA_STEPS = 2**20
-"""Steps. A released area is a whole number of steps of ``2**-20``."""
+"""Steps. A released area is a whole number of steps of ``2**-20``, about 1e-6, so that the noise is added in
+integers."""
 
 
 @dataclass(frozen=True, slots=True)

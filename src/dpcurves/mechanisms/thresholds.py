@@ -140,7 +140,7 @@ class DifferenceSensitivity(NamedTuple):
 
 MOST_KINDS = 1024
 """Kinds of records. With more kinds the sensitivity is bounded instead of enumerated over the pairs of kinds, a million
-at this number."""
+at this number; the bound may mean more noise."""
 
 
 def difference_sensitivity(weights: NDArray[np.int64], adjacency: Adjacency) -> DifferenceSensitivity:

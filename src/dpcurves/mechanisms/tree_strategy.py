@@ -68,7 +68,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""The values that choices of budget fractions use unless a caller passes others."""
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,8 @@ from .linear import (
 
 
 LEAST_MISSING = Fraction(1, 3)
-"""Ratio. Least fraction of the loss for the count of missing records, if a record may move there."""
+"""Ratio. Least fraction of the loss for the count of missing records, if a record may move there. All other counts
+share the rest."""
 
 
 class Budgets(NamedTuple):
@@ -134,8 +135,8 @@ def calibrate_budgets(
 # The Haar wavelet: the total of a row, and for every node the sum of its left half minus the sum of its right half.
 
 
-_PARTS = 1000
-"""Parts. Denominator of relative budgets, which are multiples of 1/1000."""
+_BUDGET_PARTS = 1000
+"""Parts. Denominator of relative budgets, which are multiples of 1/1000, so that they are exact fractions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,7 @@ def _optimise_path_budgets(points: int, top: float, family: Family, adjacency: A
     if sizes and family is Family.GAUSSIAN and isinstance(adjacency, ReplaceOne):
         weights[1] /= 2
     root = 1 / 3 if family is Family.LAPLACE else 1 / 2
-    return tuple(Fraction(round(_PARTS * weight**root), _PARTS) for weight in weights)
+    return tuple(Fraction(round(_BUDGET_PARTS * weight**root), _BUDGET_PARTS) for weight in weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +399,11 @@ class AxisBudgets(NamedTuple):
         """
         root = 1 / 3 if family is Family.LAPLACE else 1 / 2
         return cls(
-            side, tuple(Fraction(max(1, round(_PARTS * weight**root)), _PARTS) for weight in mean_squared_factors(side))
+            side,
+            tuple(
+                Fraction(max(1, round(_BUDGET_PARTS * weight**root)), _BUDGET_PARTS)
+                for weight in mean_squared_factors(side)
+            ),
         )
 
     def move_sensitivities(self) -> list[MoveSensitivities]:
@@ -477,7 +482,7 @@ bias.
 """
 
 
-COLUMN_BITS = 12
+INTERVAL_WEIGHT_BITS = 12
 """Bits. Binary digits of the weights of intervals after the point: rounded down, they cost 0.03 % of the error."""
 
 
@@ -529,11 +534,11 @@ class SquareRoot(FixedWidthMechanism, PrefixMechanism):
 
         # With equal column norms every position loses alike: less noise, if a unit only adds or removes records.
         if isinstance(adjacency, AddRemove) and points <= MOST_NORMALISED:
-            alone = longest_normalised_column(points, WEIGHT_BITS, COLUMN_BITS)
+            alone = longest_normalised_column(points, WEIGHT_BITS, INTERVAL_WEIGHT_BITS)
             unit, missing = calibrate_budgets(Fraction(alone), Fraction(2 * alone), loss, adjacency)
             normalised = NormalisedSums(
                 query.rows, query.cells, self.width, WEIGHT_BITS, calibrate_to_budget(unit, loss),
-                missing=calibrate_to_budget(missing, loss), column_bits=COLUMN_BITS,
+                missing=calibrate_to_budget(missing, loss), column_bits=INTERVAL_WEIGHT_BITS,
             )  # fmt: skip
             return plan_prefixes(name, query, normalised, loss, adjacency)
 

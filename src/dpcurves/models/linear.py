@@ -50,12 +50,18 @@ from .terms import (
 )
 
 INTERCEPT_NAMES = {"(Intercept)", "Intercept", "const"}
+"""Names under which R and statsmodels list the intercept; each other name must match the terms of a formula."""
 ESTIMATE_COLUMNS = ("estimate", "Estimate", "coef", "x")
+"""Headers that the column of coefficients in a CSV file may have, in order of preference: of broom, R's summary,
+statsmodels and R's write.csv. Without any, the file is refused."""
 TERM_COLUMNS = ("term", "", "rownames", "name")
+"""Headers that the column of coefficient names in a CSV file may have, in order of preference; empty as R and pandas
+write row names. Without any, the file is refused."""
 Ranges = Mapping[str, tuple[float, float]]
 Levels = Mapping[str, Sequence[Category]]
 FormulaParts = tuple[float, tuple[NumericColumn | Categories, ...], tuple[Term, ...]]
 LINKS = {"logit": Link.LOGIT, "log": Link.LOG, "identity": Link.IDENTITY}
+"""Link functions by their names in statsmodels. A model with another link is refused."""
 
 
 def read_coefficients(table: Any) -> dict[str, float]:
@@ -256,11 +262,14 @@ def find_statsmodels_link(result: Any) -> Link:
 Feature = tuple[Term, ...]
 """A column of a design matrix, as a sum of terms."""
 LOGISTIC_CLASSES = {"LogisticRegression", "LogisticRegressionCV"}
+"""Classes of scikit-learn that are read as a regression with the logit link. A class in no such set is refused."""
 LOG_LINK_CLASSES = {"PoissonRegressor", "GammaRegressor"}
+"""Classes of scikit-learn that are read as a regression with the logarithm as link."""
 IDENTITY_LINK_CLASSES = {
     "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "BayesianRidge",
     "HuberRegressor", "QuantileRegressor", "TheilSenRegressor",
 }  # fmt: skip
+"""Classes of scikit-learn that are read as a regression whose prediction is the linear predictor itself."""
 Parts = tuple[*FormulaParts, Link, tuple[str, ...]]
 
 
@@ -568,13 +577,16 @@ SCALERS: Mapping[str, Callable[[Any], tuple[Any, Any]]] = MappingProxyType(
         "RobustScaler": lambda step: (step.center_, step.scale_),
     }
 )
-"""For each scaler, the functions that return centres and spreads of columns; None: not used."""
+"""Functions that return centres and spreads of columns from a fitted scaler, by its class in scikit-learn; None: not
+used."""
 PIPELINE_STEPS: Mapping[str, Callable[[Any, tuple[Feature, ...]], tuple[Feature, ...]]] = MappingProxyType(
     {
         **dict.fromkeys(SCALERS, _apply_scaler), "PolynomialFeatures": _apply_polynomial_features,
         "FunctionTransformer": _apply_function_transformer,
     }
 )  # fmt: skip
+"""Functions that apply a step of a scikit-learn pipeline to features, by the class of the step. ColumnTransformer,
+OneHotEncoder and Pipeline are handled apart; other steps are refused."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

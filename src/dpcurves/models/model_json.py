@@ -37,9 +37,11 @@ from .linear import Scorecard
 from .trees import TreeEnsemble
 
 MODEL_CLASSES: tuple[type[Scorecard | TreeEnsemble], ...] = (Scorecard, TreeEnsemble)
-"""Types of models of this package, each with its name in JSON as the attribute `KIND`."""
+"""Types of models of this package, each with its name in JSON as the attribute `KIND`. Another name is looked up in
+entry points."""
 PREDICTOR_ENTRY_POINTS = "dpcurves.predictors"
-"""Entry point group in which other packages register predictors."""
+"""Entry point group in which other packages register predictors, by their name in JSON; a name that no package has is
+refused."""
 
 
 def predictor_from_json(text: str) -> Predictor:

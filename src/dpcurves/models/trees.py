@@ -93,8 +93,11 @@ class Tree:
 
 # Models of scikit-learn that can be read.
 SINGLE_TREE_CLASSES = {"DecisionTreeRegressor", "DecisionTreeClassifier", "ExtraTreeRegressor", "ExtraTreeClassifier"}
+"""Classes of scikit-learn that are read as one tree. A class in none of these three sets is refused."""
 FOREST_CLASSES = {"RandomForestRegressor", "RandomForestClassifier", "ExtraTreesRegressor", "ExtraTreesClassifier"}
+"""Classes of scikit-learn whose trees are averaged."""
 BOOSTED_CLASSES = {"GradientBoostingRegressor", "GradientBoostingClassifier"}
+"""Classes of scikit-learn whose trees are added up, times the learning rate, to a constant."""
 EnsembleParts = tuple[tuple[str, ...], tuple[Tree, ...], float, float, Link]
 """Fields of a `TreeEnsemble` except its name: columns, trees, base, factor and link."""
 

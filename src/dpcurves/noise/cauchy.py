@@ -28,7 +28,8 @@ from ..arguments import require_nonnegative_fraction
 from .randomness import Randomness
 
 DIGIT_BITS = 64
-"""Number of binary digits of each coordinate that are drawn at once: one machine word."""
+"""Number of binary digits of each coordinate that are drawn at once: one machine word. More are drawn only where these
+do not decide the sample."""
 
 
 def sample_cauchy_floor(centre: Fraction, scale: Fraction, randomness: Randomness) -> int:

@@ -42,9 +42,11 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_VARIANCE = 2**110
-"""Largest variance, in squared units of the noise: up to it all but exp(-2**14) of the distribution fits 64 bits."""
+"""Largest variance, in squared units of the noise: up to it all but exp(-2**14) of the distribution fits 64 bits. A
+larger one is refused."""
 ONE_PROBABILITY = 1 << 16
-"""The probability 1 in units of ``2**-16``, in which tests of acceptance begin."""
+"""The probability 1 in units of ``2**-16``: a first test of acceptance compares 16 random bits, and more bits are drawn
+only where it does not decide."""
 
 
 def sample(variance: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:

@@ -35,7 +35,8 @@ from .exponential import (
 from .randomness import Randomness
 
 LARGEST_SCALE = 2**55
-"""Largest scale, in units of the noise: up to it all but exp(-256) of the distribution fits 64 bits."""
+"""Largest scale, in units of the noise: up to it all but exp(-256) of the distribution fits 64 bits. A larger one is
+refused."""
 
 
 def sample(scale: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:

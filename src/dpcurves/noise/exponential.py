@@ -47,9 +47,9 @@ from .randomness import Randomness
 
 
 LEAST_EPSILON = Fraction(1, 2**20)
-"""Natural-log units. Least epsilon of one randomised answer of a person, or of a pair."""
+"""Natural-log units. Least epsilon of one randomised answer of a person, or of a pair; a smaller one is refused."""
 MOST_EPSILON = Fraction(64)
-"""Natural-log units. Largest epsilon of one randomised answer of a person, or of a pair."""
+"""Natural-log units. Largest epsilon of one randomised answer of a person, or of a pair; a larger one is refused."""
 
 Bracket = tuple[int, int]
 """Lower and upper bound of a number, as integers in units of ``2**-bits``."""
@@ -205,13 +205,13 @@ def _sum_exp_series(small: int, bits: int) -> Bracket:
 
 
 PREFIX_BITS = 16
-"""Bits of a uniform number that are looked up in a table of 2**16 entries."""
+"""Bits of a uniform number that are looked up in a table of 2**16 entries; usually they prove the outcome."""
 WORD_BITS = 64
-"""Bits of a uniform number that are drawn at once."""
+"""Bits of a uniform number that are used where its first `PREFIX_BITS` prove no outcome."""
 LARGEST_WORD = (1 << WORD_BITS) - 1
-"""Largest 64-bit word."""
+"""Largest 64-bit word. It replaces the threshold 2**64, which does not fit into a word."""
 REST_BITS = np.uint64(WORD_BITS - PREFIX_BITS)
-"""Bits of a word behind its prefix, 48."""
+"""Bits of a word behind its prefix, 48: words are shifted by them."""
 
 
 class InvertedDistribution(Protocol):
@@ -492,11 +492,13 @@ def _bin_penalties(distances: NDArray[np.uint64], rate: Fraction) -> SelectionBi
 
 
 DIGIT_BITS = 11
-"""Bits of a digit of a penalty: its table of weights has 2**11 entries."""
+"""Bits of a digit of a penalty: its table of weights has 2**11 entries. The weight of a penalty is the product of its
+digits' weights."""
 PENALTY_DIGITS = 3
-"""Digits. Number of digits of a penalty of 32 bits."""
+"""Digits. Number of digits of a penalty of 32 bits, each with a table of weights."""
 POWER_BITS = 192
-"""Bits of powers of exp(-rate) before they are rounded to 53 bits."""
+"""Bits of powers of exp(-rate) before they are rounded to 53 bits: so many that their errors, which grow with each
+squaring, stay below that rounding."""
 LEAST_PRIOR = 2.0**-64
 """Ratio. Least prior weight of an interval; a smaller one is refused."""
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from ..arguments import InvalidArgument, describe_value, require_integer, require_type
 
 LEAST_SECRET = 32
-"""Least length of a secret key in bytes: the strength of SHA-256."""
+"""Least length of a secret key in bytes: the strength of SHA-256. A shorter one is refused."""
 _ZEROS = memoryview(bytes(2**20))
 """Plaintext of the key stream, allocated once because allocation takes longer than encryption."""
 

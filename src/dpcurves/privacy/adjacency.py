@@ -338,8 +338,12 @@ class ModelOrigin(Enum):
 
 
 PUBLIC_MODEL = ModelOrigin.PUBLIC
+"""Value of the argument `model`: the model was fixed before these records were seen."""
 DISJOINT_RECORDS = ModelOrigin.DISJOINT
+"""Value of the argument `model`: the model was trained on other records, which the privacy guarantee does not cover."""
 PRIVATE_MODEL = ModelOrigin.PRIVATE
+"""Value of the argument `model`: the model was trained with a privacy loss of its own, which adds to the loss of the
+question."""
 
 
 def require_model_origin(model: object) -> ModelOrigin:

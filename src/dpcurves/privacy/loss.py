@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 BILLIONTH = Decimal("1e-9")
-"""rho. The unit that a ledger stores."""
+"""rho. The unit that a ledger stores: a computed rho of at least 1e-4 is rounded down to a multiple."""
 
 
 def format_loss(amount: Fraction | float, figures: int = 6) -> str:  # significant digits

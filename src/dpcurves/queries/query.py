@@ -52,7 +52,8 @@ Places = range | tuple[int, ...]
 """Indices of cells, in order; a range if they are equally spaced."""
 
 MOST_COUNTED = 2**22
-"""Largest number of cells of a table that is counted in full; larger tables are answered by prefix counts alone."""
+"""Cells. Largest table that is counted cell by cell. Larger ones are answered by counts below thresholds alone, where a
+question can use these, and are refused elsewhere."""
 
 
 class CountUse(Enum):
@@ -330,10 +331,10 @@ class SubsetQuery(Query):
 
 
 COVERAGE_DENOMINATOR = 10**6
-"""Largest denominator of a share of records to be covered: six decimals."""
+"""Largest denominator of a share of records to be covered: six decimals. A finer share is refused."""
 MOST_STATED_RECORDS = 2**50
-"""Records. Largest threshold, or number of spare records, that a query may state: sums with noise stay within 64
-bits."""
+"""Records. Largest threshold, or number of spare records, that a query may state: sums with noise stay within 64 bits.
+A larger one is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,8 +366,8 @@ class CountQuery(Query):
 
 
 MOST_DOUBLINGS = 20
-"""Largest number of doublings of a unit's number of records that have separate cells; larger units share the last
-cell."""
+"""Doublings. Units are counted by their number of records, in cells of 1, 2, 3 to 4, and so on up to 2**20; larger
+units share the last cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +428,8 @@ def _unit_size_axis(column: str) -> Axis:
 
 
 LONGEST_CATEGORY = 200
-"""Largest number of UTF-8 bytes of a category that partition selection can find."""
+"""Largest number of UTF-8 bytes of a category that partition selection can find; a longer one counts as not
+selected."""
 
 
 @dataclass(frozen=True, slots=True)

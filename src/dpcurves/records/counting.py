@@ -78,6 +78,7 @@ class NewtonTuning:
 
 
 TUNING = NewtonTuning()
+"""The values that every regression of a subset uses unless a caller passes others."""
 
 
 def count_confirming_subsets(
@@ -271,19 +272,22 @@ def _solve_newton_step(
 
 
 NUMERIC_KINDS = {ColumnKind.NUMBERS, ColumnKind.UNTYPED, ColumnKind.FIELDS}
-"""Kinds of columns that may hold numbers."""
+"""Kinds of columns that may hold numbers. A numeric axis on another kind is refused."""
 TEXT_KINDS = {ColumnKind.TEXT, ColumnKind.OBJECTS}
+"""Kinds of columns that hold labels. They can be counted by category only; a numeric axis on one is refused."""
 UNTYPED_LABEL_KINDS = {ColumnKind.FIELDS, ColumnKind.OBJECTS}
-"""Kinds of columns whose labels may be numbers or text: the schema does not say."""
+"""Kinds of columns whose labels may be numbers or text: the schema does not say. Both classes of a label must be named,
+because the default 0 and 1 would not match yes and no."""
 LARGEST_SQUARED = 2**26
-"""Steps. Largest half cell whose squares sum within 64 bits."""
+"""Steps. Largest half width of a cell whose squared offsets sum within 64 bits; a larger one is refused."""
 
 Axes = Sequence[Axis | Categories]
 Result = TypeVar("Result")
 Tally = TypeVar("Tally", engines.CellCounts, engines.CellSums, engines.CellAmounts, engines.PrefixCounts)
 NO_OTHER_NAMES: Mapping[str, str] = MappingProxyType({})
+"""Default of `Records`: questions use the column names of the schema."""
 MODEL_INPUT_GRID = Grid(0, 1, cells=1)
-"""Grid of a model's input column, whose numbers are read as they are."""
+"""Grid of a model's input column. One cell, because the numbers themselves are read and no cell is looked up."""
 
 
 @runtime_checkable
@@ -393,6 +397,7 @@ class TellsState(Protocol):
 NO_EXPRESSIONS = (
     "this engine evaluates no filters and expressions; add a column to the table, or name a view that filters it"
 )
+"""Rule in the error for a filter or an expression, if the engine cannot derive columns."""
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

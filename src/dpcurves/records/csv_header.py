@@ -23,19 +23,22 @@ from ..arguments import InvalidArgument
 from ..data import CsvFile
 
 FIRST_BYTES = 64
-"""Number of bytes at the start of a file by which its format is recognised."""
+"""Number of bytes at the start of a file by which its format is recognised, so that a workbook or archive is refused by
+name."""
 GZIP_MAGIC = b"\x1f\x8b"
-"""First bytes of a gzip file (RFC 1952)."""
+"""First bytes of a gzip file (RFC 1952). A file ``.gz`` without them is refused."""
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-"""First bytes of a frame of Zstandard (RFC 8878)."""
+"""First bytes of a frame of Zstandard (RFC 8878). A file ``.zst`` without them or `SKIPPABLE_FRAMES` is refused."""
 SKIPPABLE_FRAMES = tuple(bytes([low]) + b"\x2a\x4d\x18" for low in range(0x50, 0x60))
 """First bytes of frames without data, with which a Zstandard file may begin (RFC 8878)."""
 ZIP_MAGIC = b"PK\x03\x04"
-"""First bytes of a zip file."""
+"""First bytes of a zip file, which is refused."""
 EXCEL_ENTRY = b"[Content_Types].xml"
-"""First entry of an Excel workbook, which is a zip file."""
+"""First entry of an Excel workbook, which is a zip file: it gets its own error."""
 UNPACK_ADVICE = "unpack it first (gzip and zstd are read directly, if the name ends in .csv.gz or .csv.zst)"
+"""Advice for files in a compressed format that is not read."""
 EXPORT_ADVICE = "export it as CSV in UTF-8"
+"""Advice for files of another program's format."""
 FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
     ZSTD_MAGIC: ("compressed by zstd", "let its name end in .csv.zst"), b"BZh": ("compressed by bzip2", UNPACK_ADVICE),
     b"\xfd7zXZ\x00": ("compressed by xz", UNPACK_ADVICE), b"\x04\x22\x4d\x18": ("compressed by lz4", UNPACK_ADVICE),
@@ -46,9 +49,11 @@ FORMATS: Mapping[bytes, tuple[str, str]] = MappingProxyType({
     b"SQLite format 3\x00": ("an SQLite database", EXPORT_ADVICE), b"$FL2": ("an SPSS file", EXPORT_ADVICE),
     b"%PDF-": ("a PDF", EXPORT_ADVICE),
 })  # fmt: skip
-"""First bytes of other formats, each with the name of the format and what to do about it."""
+"""First bytes of formats that are refused as CSV, each with the format's name and what to do about it."""
 UTF_16_MESSAGE = "is in UTF-16; save it in UTF-8 (in Excel: CSV UTF-8)"
+"""Message, after the file's name, for a file that begins with the byte order mark of UTF-16."""
 UTF_32_MESSAGE = "is in UTF-32; save it in UTF-8"
+"""Message, after the file's name, for a file that begins with the byte order mark of UTF-32."""
 
 
 def parse_header(file: CsvFile, header: bytes, longest: int) -> list[str]:

@@ -36,7 +36,8 @@ from ..expressions import Call, Literal, Node, find_monotone_chain, format_expre
 Step = tuple[str, float]
 """An increasing function by its name in `INVERSES`, and the number that it adds, multiplies by, and so on."""
 MOST_EDGES = 2**20
-"""Largest number of cells of a grid on a logarithm or an exponential: their edges are stored one by one."""
+"""Largest number of cells of a grid on a logarithm or an exponential: their edges are stored one by one. More are
+refused."""
 
 
 class Chain(NamedTuple):
@@ -153,7 +154,7 @@ def _restrict(inner: Node, lower: float, upper: float) -> Node:
 
 
 LARGEST_DOUBLE = float(np.finfo(np.float64).max)
-"""The largest double."""
+"""The largest double; stands for infinite edges in conditions, which accept finite numbers only."""
 INVERSES: Mapping[str, Callable[[FloatArray, float], FloatArray]] = MappingProxyType({
     "ln": lambda edges, _: np.exp(edges),
     "log2": lambda edges, _: np.exp2(edges),

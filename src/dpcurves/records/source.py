@@ -51,8 +51,11 @@ if TYPE_CHECKING:
 
 
 _POINTER = ctypes.c_void_p
+"""C type of pointers and function addresses in Arrow's structs."""
 _NUMBER = ctypes.c_int64
+"""C type of lengths, counts and flags in Arrow's structs: 64 bits with a sign."""
 _OBJECT = ctypes.py_object
+"""C type of a Python object, here a capsule."""
 
 
 def _struct_fields(kind: type[Any], names: str) -> list[tuple[str, type[Any]]]:
@@ -93,12 +96,19 @@ class _Stream(ctypes.Structure):
 
 
 _SCHEMA = b"arrow_schema"
+"""Name of a capsule that holds an ArrowSchema, in the Arrow PyCapsule protocol; a capsule of another name is an
+error."""
 _ARRAY = b"arrow_array"
+"""Name of a capsule that holds an ArrowArray."""
 _STREAM = b"arrow_array_stream"
-"""Names of capsules in the Arrow PyCapsule protocol."""
-_TAKE = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
+"""Name of a capsule that holds an ArrowArrayStream."""
+_FILL_STRUCT = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER)
+"""C type of a stream's functions `get_schema` and `get_next`: of the stream and the address to fill; 0 or an error
+number."""
 _LAST_ERROR = ctypes.CFUNCTYPE(_POINTER, _POINTER)
+"""C type of a stream's function `get_last_error`: of the stream; the address of a message."""
 _RELEASE = ctypes.CFUNCTYPE(None, _POINTER)
+"""C type of functions that release an Arrow struct at an address."""
 Struct = TypeVar("Struct", _Schema, _Array)
 _new_capsule = ctypes.PYFUNCTYPE(_OBJECT, _POINTER, ctypes.c_char_p, _POINTER)(("PyCapsule_New", ctypes.pythonapi))
 _held_by = ctypes.PYFUNCTYPE(_POINTER, _OBJECT, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
@@ -130,7 +140,16 @@ def array_from_buffers(data_type: DataType, length: int, *buffers: NDArray[Any])
     key = next(_numbers)
     positions = (_POINTER * len(buffers))(*(buffer.ctypes.data for buffer in buffers))
     struct = _Array(
-        length, -1, 0, len(buffers), 0, ctypes.addressof(positions), None, None, _function_address(_LET_GO), key
+        length,
+        -1,
+        0,
+        len(buffers),
+        0,
+        ctypes.addressof(positions),
+        None,
+        None,
+        _function_address(_RELEASE_BUFFERS),
+        key,
     )
     _lent[key] = positions, buffers
     try:
@@ -214,7 +233,7 @@ class _Batches:
         Raises:
             RuntimeError: the function failed; the message does not have the stream's text, which may quote values.
         """
-        if _TAKE(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
+        if _FILL_STRUCT(function)(ctypes.addressof(self._stream), ctypes.addressof(struct)):  # releases Python's lock
             raise RuntimeError("a batch of the table could not be read; check that nothing changes it meanwhile")
         try:
             yield struct
@@ -364,38 +383,46 @@ def _function_address(function: Any) -> int | None:
 
 
 _FUNCTIONS: list[Any] = [
-    _TAKE(_give_schema),
-    _TAKE(_give_next),
+    _FILL_STRUCT(_give_schema),
+    _FILL_STRUCT(_give_next),
     _LAST_ERROR(_say_last_error),
     _RELEASE(_release_stream),
 ]
-_LET_GO: Any = _RELEASE(_release_buffers)
-for _each in (*_FUNCTIONS, _LET_GO):
+"""C functions of every stream that is handed to an engine, in the order of ArrowArrayStream."""
+_RELEASE_BUFFERS: Any = _RELEASE(_release_buffers)
+"""C function that Arrow calls when it no longer needs an array handed out by `array_from_buffers`."""
+for _each in (*_FUNCTIONS, _RELEASE_BUFFERS):
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(_each))  # arrays that outlive this module call these functions
 _FUNCTION_ADDRESSES = tuple(map(_function_address, _FUNCTIONS))
+"""Addresses of `_FUNCTIONS`, the first fields of each ArrowArrayStream."""
 
 
 # Columns of a schema, and the SQL that reads them. No value is read here.
 
 
 DELIMITERS = ",;\t|"
-"""Delimiters that an error message suggests."""
+"""Delimiters among which an error message suggests the most frequent one, if a header seems to have another
+delimiter."""
 
 LONGEST_TEXT = 2**20
 """Largest length of a text, and of a line of CSV, in bytes. A longer one counts as missing: otherwise a single record
 could exhaust an engine."""
 
 NUMBER = "CAST({0} AS DOUBLE)"
+"""SQL of DuckDB that reads a column of numbers; `{0}` stands for the column."""
 
 TEXT = "CAST({0} AS VARCHAR)"
 """Text of any column. Bytes outside of printable ASCII are written as hexadecimal codes, so no byte is refused."""
 
 # Text that spells a number, else true or false. A date is not a number unless a day zero is declared.
 TRUTH = f"CASE lower({TEXT}) WHEN 'true' THEN 1::DOUBLE WHEN 'false' THEN 0::DOUBLE END"
+"""SQL of DuckDB that reads the texts true (1) and false (0), in small or capital letters; NULL for other texts."""
 NUMBER_IN_TEXT = f"coalesce(TRY_CAST({TEXT} AS DOUBLE), {TRUTH})"
+"""SQL of DuckDB that reads a text as a number, else as true or false; NULL, so missing, for other texts."""
 
 
 TRIMMED_TEXT = f"trim({TEXT})"
+"""SQL of the text of any column without blanks around it."""
 DECIMAL_COMMA = (
     r"[+-]?([0-9]+|[0-9]{{1,3}}([.][0-9]{{3}})+)(,[0-9]+)?([eE][+-]?[0-9]+)?|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 )
@@ -404,7 +431,8 @@ DATES = {
     "-": ("[0-9]{{4}}-[0-9]{{2}}(-[0-9]{{2}})?", "%Y-%m-%d"),
     ".": ("[0-9]{{2}}[.][0-9]{{2}}[.][0-9]{{4}}", "%d.%m.%Y"),
 }
-"""Pattern and strptime format of dates, by separator."""
+"""Pattern and strptime format of dates in the form of the declared day zero, by separator. A field of neither this form
+nor a number is missing."""
 
 
 def number_sql(file: CsvFile) -> str:
@@ -430,9 +458,12 @@ def number_sql(file: CsvFile) -> str:
 
 
 ZONE = "[+-](0[0-9]|1[0-4])(:?[0-5][0-9])?"
-"""UTC offset: hours, or hours and minutes."""
+"""Pattern of a UTC offset: hours, or hours and minutes."""
 LOCAL = "[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T][0-9]{{2}}:[0-9]{{2}}(:[0-9]{{2}}([.][0-9]{{1,6}})?)?)?"
+"""Pattern of an ISO 8601 date, or a date and a time without a zone. Braces are doubled for `str.format`."""
 ISO = f"{LOCAL.removesuffix(')?')}(Z|{ZONE})?)?"
+"""Pattern of an ISO 8601 date or timestamp, with Z, an offset or no zone. A field that is neither this nor a number is
+missing."""
 
 
 def days_sql(file: CsvFile) -> str | None:
@@ -470,9 +501,11 @@ class ColumnKind(Enum):
 
 
 DATE = "date"
+"""Value of `Column.time`: whole days. It decides which functions of dates an expression may apply."""
 MOMENT = "moment"
+"""Value of `Column.time`: timestamps."""
 DURATION = "duration"
-"""Kinds of time of a column."""
+"""Value of `Column.time`: lengths of time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,7 +567,8 @@ class Column:
 
 
 _DECIMAL_SCALE = re.compile(r"\([0-9]+, ?([0-9]+)\)$")
-"""Digits after the point in the name of a decimal type."""
+"""Pattern of the digits after the point in the name of a decimal type; a category with more digits equals no value and
+is refused."""
 
 
 def _list_members(members: Sequence[str]) -> str:
@@ -549,6 +583,7 @@ def _list_members(members: Sequence[str]) -> str:
 
 
 _USUAL_TYPES = {ColumnKind.NUMBERS: ValueType.DOUBLE, ColumnKind.TEXT: ValueType.TEXT}
+"""Types of values in columns whose schema declares no narrower type; other kinds count as undeclared."""
 
 
 def decimal_column(name: str, declared: str = "DECIMAL") -> Column:
@@ -647,7 +682,8 @@ OTHER_FORMATS = MappingProxyType({
     ),
     re.compile(r"#.*\s"): "the first line begins with # and may be a comment: if it is, delete it",
 })  # fmt: skip
-"""What the first name of a header shows if the first line is none, each with a message that quotes no name."""
+"""Patterns of a first line that is no header, each with the error's advice, which quotes no name: it may be a
+record."""
 
 
 def _describe_other_format(columns: Sequence[Column]) -> str | None:
@@ -689,6 +725,7 @@ READ_FAILURE = (
     "the records could not be read; check the file and its types (the engine's message is not shown,"
     " because it may quote a record)"
 )
+"""Error in place of any error of the engine while it reads records."""
 
 
 def hide_failure(action: Callable[[], Result], rule: str, argument: str = "data") -> Result:
@@ -825,9 +862,9 @@ def add_whole_row_column(rows: str, columns: Sequence[Column], positions: Sequen
 
 
 MISSING_TEXTS = {"None", "nan", "NaT", "<NA>"}
-"""Texts of missing Python values."""
+"""Texts of Python values that count as missing."""
 DATE_UNITS = {"D", "s", "ms", "us", "ns"}
-"""NumPy's units that Arrow has, too."""
+"""NumPy's units of dates that Arrow has, too; dates of other units are converted to seconds."""
 
 
 def to_text_array(values: Iterable[Any]) -> Array:
@@ -878,8 +915,10 @@ def _format_number(value: float | np.floating[Any] | Decimal) -> str:
 
 
 DOUBLE_BYTES = 8
-"""Bytes of a double."""
+"""Bytes of a double. Numbers of Python count as doubles."""
 _FLOATS_BY_BYTES = {2: ValueType.HALF, 4: ValueType.SINGLE, DOUBLE_BYTES: ValueType.DOUBLE}
+"""Floating-point types by the bytes of a NumPy number; other sizes are read as doubles. The type decides how many
+digits the name of the number has."""
 
 
 def to_arrow_array(values: NDArray[Any]) -> Array:
@@ -951,11 +990,12 @@ def _to_native_order(values: NDArray[Any]) -> NDArray[Any]:
 
 
 _DAYS = "TRY_CAST({0}::HUGEINT * 86400000000 AS BIGINT)"
+"""SQL of microseconds from days since 1970; NULL beyond 64 bits."""
 _MOMENTS = {
     "s": "TRY_CAST({0}::HUGEINT * 1000000 AS BIGINT)", "ms": "TRY_CAST({0}::HUGEINT * 1000 AS BIGINT)",
     "us": "{0}::BIGINT", "ns": "{0}::BIGINT // 1000",
 }  # fmt: skip
-"""SQL of microseconds, by the time unit of a type."""
+"""SQL of microseconds since 1970 from a stored integer, by the time unit of its type; NULL beyond 64 bits."""
 
 
 def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column:
@@ -987,7 +1027,8 @@ def column_from_arrow_type(name: str, declared: ArrowSchemaExportable) -> Column
 
 
 ARROW_DECIMAL_CHARACTERS = "decimal0123456789"
-"""Characters in the names of Arrow's decimal types before the digits in brackets."""
+"""Characters in the names of Arrow's decimal types before the digits in brackets; what follows them is shown as in
+DECIMAL(10, 2)."""
 
 
 _TYPES_OF_NUMBERS: Mapping[str, tuple[ValueType, str]] = MappingProxyType({
@@ -1091,6 +1132,7 @@ def _text_to_bytes(array: Array) -> Array:
 
 
 NESTED_COLUMN_RULE = "holds lists, other nested values or intervals"
+"""Why a column cannot be read without pyarrow, for the error if a question names it."""
 
 
 def _nested_to_texts(array: Array) -> Array:
@@ -1135,7 +1177,7 @@ def _moment_sql(data_type: DataType) -> str | None:
 
 
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""Units in a second."""
+"""Units in a second, by Arrow's name of the unit: durations are counted in seconds."""
 
 
 def _time_kind(data_type: DataType) -> str:
@@ -1213,9 +1255,9 @@ def _is_text(data_type: DataType) -> bool:
 
 
 ROWS_PER_BATCH = 2**17
-"""Rows of a batch."""
+"""Rows of a batch. More take more memory, fewer more time."""
 BATCH_TABLE = "scanned"
-"""Table name of registered batches."""
+"""Name under which batches of rows are registered with DuckDB, for FROM."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

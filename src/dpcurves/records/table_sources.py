@@ -63,7 +63,7 @@ LINE_FEED, CARRIAGE_RETURN, QUOTE = b'\n\r"'
 BYTES_PER_READ = 2**21
 """Bytes read at once: more than the longest line."""
 LINE_COLUMN = "whole"
-"""Name of the column with whole lines."""
+"""Name of the column with whole lines, whose keyed hashes rank the rows of a unit or assign rows to random subsets."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -391,7 +391,8 @@ def _make_binary_array(offsets: IntArray, text: Bytes, valid: NDArray[np.bool_])
 
 
 PARQUET_MAGICS = b"PAR1", b"PARE"
-"""First bytes of a Parquet file, and of an encrypted one (Apache Parquet format)."""
+"""First bytes of a Parquet file, and of an encrypted one (Apache Parquet format). A file that cannot be read is called
+damaged with them, and no Parquet file without them."""
 
 
 def describe_unreadable_parquet(path: Path) -> str:
@@ -417,7 +418,8 @@ NUMBER_TYPES = {
     "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT",
     "DOUBLE",
 }  # fmt: skip
-"""DuckDB types that it reads from a file for any values."""
+"""DuckDB types that it reads from a Parquet file without an error for any stored values, unless they stand for
+decimals. Columns of other types pass further checks or are refused."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -575,8 +577,9 @@ def source_of_parquet(group: FileGroup) -> ParquetSource:
 
 
 DIFFERENT_COLUMNS_RULE = "the files have different columns; give files with one header or schema"
+"""Rule in the error for several files that differ in names, order or types of columns."""
 KEY_COLUMN = sources.ColumnKind.FIELDS
-"""Partition keys are texts without a declared type, as the fields of CSV."""
+"""Kind of the columns of partition keys: texts without a declared type, as the fields of CSV."""
 
 
 def _parquet_by_pyarrow(group: FileGroup) -> ParquetSource:
@@ -830,8 +833,11 @@ def _parquet_by_duckdb(group: FileGroup) -> ParquetSource:
 
 
 UNSUPPORTED_TYPE_RULE = "holds neither numbers, text, dates nor timestamps in micro- or nanoseconds"
+"""Why a column of a Parquet file cannot be read, for the error if a question names it."""
 AMBIGUOUS_NAME_RULE = "has a name that differs from another one in case only"
+"""Why no column of a Parquet file can be read: SQL ignores case. For the error if a question names a column."""
 EMPTY_NAME_RULE = "has an empty name, which SQL does not allow"
+"""Why a column of a Parquet file cannot be read, for the error if a question names it."""
 
 
 class _Field(NamedTuple):
@@ -922,7 +928,7 @@ def _quote_path(path: Path) -> str:
 
 
 WIDE_INTEGER_TYPES = {"hugeint", "uhugeint", "bignum", "varint"}
-"""DuckDB's integers with more than 64 bits, read as decimals."""
+"""DuckDB's integers with more than 64 bits, read as decimals: as categories they keep all digits."""
 ARROW_READY_TYPES = {
     "null", "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint",
     "float", "double", "decimal", "date", "time", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns",
@@ -930,10 +936,14 @@ ARROW_READY_TYPES = {
 }  # fmt: skip
 """DuckDB types that are converted to Arrow as they are."""
 TEXT_TYPES = {"varchar", "uuid", "blob"}
+"""DuckDB types that are read as texts. A column of another type than these and `ARROW_READY_TYPES` is neither numbers
+nor text, so a question that names it is refused."""
 UNSUPPORTED_TIME_TYPES = {"time with time zone", "interval"}
+"""DuckDB types of time that cannot be counted: a question that names such a column is refused, with the advice to give
+days or seconds as numbers."""
 LONGEST_OF_MANY = 2**31 // sources.ROWS_PER_BATCH - 1
 """Largest length of a text in bytes, so that a batch of the usual number of rows fits into an Arrow array (2 GiB of
-text)."""
+text). A longer text is missing."""
 
 
 def source_of_relation(relation: duckdb.DuckDBPyRelation, longest: int | None = None) -> sources.ArrowSource:
@@ -1039,8 +1049,9 @@ def _make_column(name: str, kind: str, declared: DataType, labels: Sequence[str]
 UNREADABLE_COLUMN_RULE = (
     "a column cannot be read; check its values and their type (the message is not shown, because it may quote a record)"
 )
+"""Error in place of any error of an Arrow array or column while it is read."""
 NAMES_OF_TEXT = {"str", "string", "large_string"}
-"""Type names of text in pandas."""
+"""Type names of text in pandas. Columns of other types hold Python objects, whose type only their values would show."""
 KINDS_OF_NUMPY = MappingProxyType(
     {
         "U": sources.ColumnKind.TEXT,
@@ -1049,8 +1060,10 @@ KINDS_OF_NUMPY = MappingProxyType(
         "m": sources.ColumnKind.TIMES,
     }
 )
+"""Kinds of columns by NumPy's letter of the type: U and S text, O Python objects, m durations. Numbers and dates are
+read by Arrow's types; others cannot be counted."""
 ARROW_LIBRARIES = {"pyarrow", "arro3"}
-"""Libraries whose arrays need no conversion."""
+"""Libraries whose tables and arrays are read as they are; others are read through narwhals."""
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -1386,6 +1399,7 @@ TABLE_KINDS = (
     "a path to a .csv, .tsv, .txt or .parquet file, a data frame, an Arrow table, a mapping of arrays or a DuckDB "
     "relation"
 )
+"""Objects that are accepted as data, for the error about another one."""
 
 
 def open_records(

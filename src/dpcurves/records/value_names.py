@@ -52,9 +52,10 @@ import numpy as np
 from ..data import Category
 
 TRUTH_NAMES = ("false", "true")
-"""Names of the truth values 0 and 1."""
+"""Names of the truth values 0 and 1, by which categories match them."""
 PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
-"""A number in plain digits: no leading zeros, plus sign, spaces or exponent."""
+"""A number in plain digits: no leading zeros, plus sign, spaces or exponent. A category written otherwise equals no
+value of a column of whole or decimal numbers."""
 _EXACT = Context(prec=200_000, Emax=10**9, Emin=-(10**9))
 """Decimal context that never rounds: PostgreSQL's numbers have up to 147,455 digits."""
 
@@ -76,8 +77,11 @@ class ValueType(Enum):
 _FLOATS: Mapping[ValueType, Any] = MappingProxyType({
     ValueType.HALF: np.float16, ValueType.SINGLE: np.float32, ValueType.DOUBLE: np.float64,
 })  # fmt: skip
+"""NumPy's type of each floating-point type: a double is rounded to it before it is named, so that 0.1 in single
+precision is named 0.1."""
 FLOATS = frozenset(_FLOATS)
-"""Floating-point types. Python computes their names from the doubles that an engine returns."""
+"""Floating-point types. Python computes the names of their values from the doubles that an engine returns, so that all
+engines name a value alike."""
 
 
 def value_name(value: Any, declared: ValueType) -> str | None:
@@ -288,6 +292,8 @@ _KEYS_OF_TEXT: Mapping[ValueType, Callable[[str], Key | None]] = MappingProxyTyp
     ValueType.UUID: _parse_uuid,
     **{float_type: _make_float_parser(float_type) for float_type in FLOATS},
 })  # fmt: skip
+"""Functions that return what a category written as text is compared by, for each declared type but text; None if no
+value of the type equals it."""
 
 
 def parse_number(text: str) -> int | float | None:

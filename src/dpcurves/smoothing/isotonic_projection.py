@@ -118,7 +118,7 @@ def is_monotone(steps: FloatArray, ceiling: Ceiling) -> bool:
 
 
 STEP_TOLERANCE = 1e-13
-"""Ratio to all summands of a step: a smaller fall is rounding error."""
+"""Ratio to all summands of a step: a smaller fall of a monotone curve is rounding error and is left as it is."""
 
 
 class NoiseChange(NamedTuple):

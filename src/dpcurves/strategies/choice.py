@@ -299,6 +299,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The threshold that notes on uncounted categories use."""
 
 
 def describe_uncounted_categories(
@@ -484,7 +485,7 @@ ONE_ROUND_STRATEGIES: Mapping[type[Workload[Any]], StrategyFactory] = MappingPro
         AutomaticGridWorkload: range_search.refuse_range_search,
     }
 )
-"""Strategies of holders that count once, by types of workloads."""
+"""Strategies by type of workload, under a trust model whose data holders answer a question once."""
 ADAPTIVE_STRATEGIES: Mapping[type[Workload[Any]], StrategyFactory] = MappingProxyType(
     {
         **ONE_ROUND_STRATEGIES,
@@ -496,4 +497,5 @@ ADAPTIVE_STRATEGIES: Mapping[type[Workload[Any]], StrategyFactory] = MappingProx
         AutomaticGridWorkload: range_search.search_range,
     }
 )
-"""Strategies of holders that can answer several rounds, by types of workloads."""
+"""Strategies by type of workload, under a trust model that can answer several rounds, of which later ones depend on
+released counts."""

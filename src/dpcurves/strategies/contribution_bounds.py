@@ -77,8 +77,7 @@ epsilon) / (1 - s) units; a noisy count of units has standard deviation 1.4 (1 /
 """
 PRIMES = tuple(number for number in range(2, 80) if all(number % divisor for divisor in range(2, number)))
 """Prime numbers below 80. Multiples of the square roots of primes fill the unit cube evenly: quasi-random draws, equal
-on all machines.
-"""
+on all machines, so that a choice can be repeated."""
 
 
 def candidate_bounds() -> list[int]:

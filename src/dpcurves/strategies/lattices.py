@@ -113,7 +113,7 @@ class LatticeSearch(NamedTuple):
 
 
 NO_LATTICE_SEARCH = LatticeSearch((), Fraction(0), None)
-"""The result without a search."""
+"""The result without a search: no loss was spent, and the strategy has its whole loss."""
 
 
 def search_lattice(

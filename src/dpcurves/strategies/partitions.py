@@ -47,7 +47,7 @@ matter.
 
 
 EARLY_ROUNDS_FRACTION = Fraction(1, 4)
-"""Budget fraction of all rounds of a bisection except the last."""
+"""Budget fraction of all rounds of a bisection except the last, which has the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Bisection:
 PARTITION_FRACTION = Fraction(1, 5)
 """Budget fraction of the private partition; the counts of its leaves get the other 4/5."""
 MAX_BRANCHING_FACTOR = 2**20
-"""Intervals. Largest branching factor of a partition."""
+"""Intervals. Largest branching factor of a partition; a larger one is refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from ..arguments import InvalidArgument
 from ..arrays import FloatArray
 
 NEEDS_SAMPLE = "a list of numbers is needed, and one weight for each of them"
+"""Rule in the error for a sample that is no list of numbers, or has another number of weights."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -294,7 +294,8 @@ def monotone_counts_above(cells: FloatArray) -> FloatArray:
 
 
 AREA_STEPS = 2**20
-"""Steps into which an area of 1 is divided, so that `AucQuery` releases an integer."""
+"""Steps into which an area of 1 is divided, so that `AucQuery` releases an integer; its error by rounding is at most
+half a step, 5e-7."""
 
 
 def auc_of_steps(steps: int) -> float:

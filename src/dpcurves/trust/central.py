@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 
 MOST_STORED = 2**20
-"""Counts. Tables of more counts are counted again in each round."""
+"""Counts. The exact counts of smaller tables are kept in memory between the rounds of a question; larger ones are
+counted again in each round."""
 
 
 class CountedTable:
@@ -123,9 +124,11 @@ class Curator:
 
 
 SEEDED_FIELD = "seeded"
-"""Field of a memory: 1 if its noise comes from a seed, 0 if from the operating system."""
+"""Field of a charge's stored noise: 1 if it comes from a seed, 0 if from the operating system. A round with noise of
+the other kind is refused."""
 PAID_FIELD = "paid"
-"""Field of a memory: the first 60 bits of the fingerprint of the query that was paid for."""
+"""Field of a charge's stored noise: the first 60 bits of the fingerprint of the query that was paid for. Another query
+is refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ from .windows import REASON_INDEX, RELEASED_REASONS, DropReason, OpenWindows, St
 
 TupleFields = Mapping[str, Any] | None
 """A tuple as a mapping of field names to values; None if it could not be parsed."""
-_FAILED = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
+_ITERABLE_FAILURE = "reading failed; check the file (the error is not shown, because it may quote a tuple)"
+"""Error in place of any error while tuples are read from an iterable."""
 
 
 class LiveWindows:
@@ -140,7 +141,7 @@ class _Inbox:
             InvalidArgument: the thread that reads the tuples failed.
         """
         if self._failed:
-            raise InvalidArgument("source", _FAILED)
+            raise InvalidArgument("source", _ITERABLE_FAILURE)
         schedule = self._intake.schedule
         return self._ended is not None and schedule.end is None and schedule.start_time(time_step + 1) > self._ended
 
@@ -233,7 +234,7 @@ def _read_all(
         pass
     else:
         return
-    raise InvalidArgument("source", _FAILED)
+    raise InvalidArgument("source", _ITERABLE_FAILURE)
 
 
 async def _read_async(tuples: AsyncIterable[TupleFields], take: Callable[[TupleFields], object]) -> None:
@@ -251,7 +252,8 @@ async def _read_async(tuples: AsyncIterable[TupleFields], take: Callable[[TupleF
 
 
 LONGEST_LINE = 2**20
-"""Largest length of a line, in characters or bytes; longer lines count as unreadable tuples."""
+"""Largest length of a line, in characters or bytes; longer lines count as unreadable tuples, so that one tuple cannot
+exhaust memory."""
 
 
 class CsvLines:
@@ -380,14 +382,19 @@ def _read_lines(file: IO[Any]) -> Iterator[str]:
 
 
 LARGEST_TIMESTAMP = 2**60
-"""Microseconds since 1970. Largest timestamp; keeps differences of timestamps within 64 bits."""
-_PLACED = "placed"
+"""Microseconds since 1970. Largest timestamp; keeps differences of timestamps within 64 bits. A tuple with a later one
+counts as unreadable."""
+_TUPLES_TABLE = "placed"
+"""Name of DuckDB's temporary table of tuples with their time step, slot and rank among their user's tuples.
+CONFIDENTIAL."""
 _MICROSECONDS = "TRY_CAST(round({number} * 1000000) AS BIGINT)"
+"""SQL of a timestamp given as a number of seconds since 1970, in microseconds; NULL beyond 64 bits."""
 # Text that parses as a number is seconds since 1970; other text is ISO 8601, in UTC unless it names a zone.
 _MOMENT = (
     "coalesce(TRY_CAST(round(TRY_CAST({text} AS DOUBLE) * 1000000) AS BIGINT), "
     "CASE WHEN isfinite(TRY_CAST({text} AS TIMESTAMPTZ)) THEN epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)) END)"
 )
+"""SQL of a timestamp given as text, in microseconds since 1970; NULL, so an unreadable tuple, for other texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +421,8 @@ class ContributionRule:
 
 
 _UNCOUNTED = (DropReason.MALFORMED, DropReason.OUTSIDE, DropReason.UNKNOWN)
+"""Reasons why a tuple of a file is in no state; its slot stands for one of them. Files have no late tuples, because all
+lines are there at once."""
 
 
 class TupleTable:
@@ -479,7 +488,7 @@ class TupleTable:
         engine = self._open_engine()
         cap = self._used.tuples_per_user
         slot = f"CASE WHEN rank > {cap} THEN {self._cells + REASON_INDEX[UncountedReason.BEYOND_CAP]} ELSE slot END"
-        rows = f"SELECT step, {slot} AS slot FROM {_PLACED} WHERE rank <= {cap + 1} AND step > {after}"
+        rows = f"SELECT step, {slot} AS slot FROM {_TUPLES_TABLE} WHERE rank <= {cap + 1} AND step > {after}"
         counts_sql = f"SELECT step, slot, count(*) AS tuples FROM ({rows} AND step <= {self._used.last_time_step})"
         query = f"{counts_sql} GROUP BY step, slot ORDER BY step, slot"
         batches = read_batches(hide_failure(lambda: engine.connection.sql(query), READ_FAILURE))
@@ -498,7 +507,7 @@ class TupleTable:
         counts = ", ".join(f"count(*) FILTER (WHERE {reason})" for reason in (*reasons, beyond))
         engine = self._open_engine()
         (row,) = hide_failure(
-            lambda: engine.connection.execute(f"SELECT {counts} FROM {_PLACED}").fetchall(), READ_FAILURE
+            lambda: engine.connection.execute(f"SELECT {counts} FROM {_TUPLES_TABLE}").fetchall(), READ_FAILURE
         )
         filtered = {DropReason.FILTERED: self._count_failing(engine)} if self._filter is not None else {}
         return dict(zip((*_UNCOUNTED, DropReason.BEYOND_CAP), row, strict=True)) | filtered
@@ -557,7 +566,7 @@ class TupleTable:
         placed = f"SELECT {time_step} AS time_step, {self._cell} AS place, moment, owner FROM ({rows})"
         secret = {} if used.user is None else {"secret": self._key.hex()}
         ranked = _rank_query(_slot_query(placed, used.time_steps, self._cells), used, self._cells)
-        engine.connection.execute(f"CREATE TEMP TABLE {_PLACED} AS {ranked}", secret)
+        engine.connection.execute(f"CREATE TEMP TABLE {_TUPLES_TABLE} AS {ranked}", secret)
 
 
 def _bind_state(axis: Axis | Categories, derived: DerivedColumns) -> BoundAxis:
@@ -763,6 +772,7 @@ class _CountBatches:
 
 
 JSON_LINES = (".jsonl", ".ndjson")
+"""File name endings whose lines are read as JSON objects unless --format names another format."""
 
 
 class CsvFile:
@@ -859,11 +869,15 @@ class _JsonLinesWindows:
 
 
 EXAMPLE_STATES = ("cafeteria", "gym", "library")
+"""States of the example stream: the places of its access points."""
 EXAMPLE_START = "2026-03-02T06:00"
+"""Start of the example stream, in UTC."""
 EXAMPLE_END = "2026-03-02T22:00"
+"""End of the example stream, in UTC."""
 EXAMPLE_STEP = "10m"
+"""Length of a time step of the example stream."""
 _PEAKS = {"cafeteria": (38, 60), "gym": (82, 25), "library": (55, 90)}
-"""Time step of the peak, and tuples in it, of each place in the example stream."""
+"""Time step of the largest number of tuples, and that number, for each place in the example stream."""
 
 
 def example_tuples() -> Iterator[dict[str, Any]]:

@@ -52,10 +52,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-KINDS = ("uncounted", "drift")
-"""Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift."""
+NON_COUNT_FIELDS = ("uncounted", "drift")
+"""Fields that mark lines of `StepReading.to_dicts` that hold no count of a state: uncounted tuples, and drift. A
+state's field of such a name is written as ``state:name``."""
 NOISE_ONLY_NOTE = "no count is higher than noise alone may give: each may be 0"
-"""Note on a state of which next to nothing is known."""
+"""Note on states whose counts noise alone may explain."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +113,7 @@ class StepReading:
         lines = []
         for key, state in enumerate(self.states):
             numbers = {**self.reading.to_json(key), **tail}
-            reserved = {*head, *numbers, *KINDS}
+            reserved = {*head, *numbers, *NON_COUNT_FIELDS}
             fields = {f"state:{name}" if name in reserved else name: value for name, value in state.items()}
             lines.append({**head, **fields, **numbers})
         lines += [{**head, **line, **tail} for line in self.uncounted.to_dicts()]

@@ -27,25 +27,28 @@ from .reading import StepReading
 from .windows import OpenWindows, StreamSpec, Window, Windows
 
 ENTRIES_PER_REQUEST = 10_000
-"""Largest number of stream entries per request to Redis."""
+"""Largest number of stream entries per request to Redis; more take more memory and fewer requests."""
 # Redis errors are replaced by this text.
-_TROUBLE = (
+_SERVER_FAILURE = (
     "Redis cannot be reached, or the key is not a stream;"
     " check the URL and the key (its error is not shown, because it may quote an"
     " entry)"
 )
+"""Error in place of any error of Redis or its client."""
 
 LEASE_SECONDS = 10.0
 """Seconds after which the lease of a reader expires, so that another process may take over. A living reader renews it
 with each batch, so a short time is enough."""
 # Scripts that Redis runs atomically: take or renew the lease unless another process holds it; release it if it is ours.
-_HOLD = """
+_TAKE_LEASE = """
 local holder = redis.call('get', KEYS[1])
 if holder and holder ~= ARGV[1] then return 0 end
 redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-_LEAVE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+"""Script that takes or renews the lease; returns 0 if another process holds it, so that this one must not read."""
+_RELEASE_LEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+"""Script that releases the lease if this process holds it, so that another one need not wait until it expires."""
 
 Result = TypeVar("Result")
 Entry = tuple[bytes, Mapping[bytes, bytes] | None]
@@ -298,12 +301,12 @@ class _GroupConsumer:
             True if this process holds the lease; False if another process does.
         """
         lease = int(LEASE_SECONDS * 1000)
-        return bool(_call_server(lambda: self._client.eval(_HOLD, 1, self._reader, self._name, lease)))
+        return bool(_call_server(lambda: self._client.eval(_TAKE_LEASE, 1, self._reader, self._name, lease)))
 
     def release_lease(self) -> None:
         """Release the lease if this process holds it, and close the connection. Errors are ignored: the key expires."""
         with suppress(InvalidArgument):
-            _call_server(lambda: self._client.eval(_LEAVE, 1, self._reader, self._name))
+            _call_server(lambda: self._client.eval(_RELEASE_LEASE, 1, self._reader, self._name))
         with suppress(InvalidArgument):
             _call_server(self._client.close)
 
@@ -421,7 +424,7 @@ def _call_server(action: Callable[[], Result]) -> Result:
         return action()
     except redis.RedisError:
         pass
-    raise InvalidArgument("source", _TROUBLE)
+    raise InvalidArgument("source", _SERVER_FAILURE)
 
 
 def _parse_entry_id(name: bytes) -> tuple[int, int]:

@@ -41,7 +41,7 @@ from dpcurves.records.monotone import find_chain, invert_grid
 
 SECOND_MICROSECONDS = 1_000_000
 """Microseconds in a second."""
-_UNITS = {
+_SPAN_UNITS = {
     "ms": 1000,
     "s": SECOND_MICROSECONDS,
     "m": 60 * SECOND_MICROSECONDS,
@@ -53,7 +53,7 @@ _UNITS = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Timestamps are microseconds since this moment, the epoch of Unix."""
 _LATEST = datetime(9999, 12, 31, tzinfo=UTC)
-"""The latest moment that Python's `datetime` can show."""
+"""The latest moment that Python's `datetime` can show; later timestamps are shown as numbers."""
 
 
 def parse_span(name: str, value: Any) -> int:
@@ -75,7 +75,7 @@ def parse_span(name: str, value: Any) -> int:
     parts = fullmatch(r"\s*([0-9.]+)\s*(ms|s|m|h|d|)\s*", value) if isinstance(value, str) else None
     if parts is None and isinstance(value, str):
         raise InvalidArgument(name, f"must be a length of time such as 30s, 5m, 1h or 1d, got {describe_value(value)}")
-    number, unit = (parts[1], _UNITS[parts[2]]) if parts else (value, SECOND_MICROSECONDS)
+    number, unit = (parts[1], _SPAN_UNITS[parts[2]]) if parts else (value, SECOND_MICROSECONDS)
     return _require_whole(name, _parse_number(name, number) * unit)
 
 

@@ -134,7 +134,9 @@ RELEASED_REASONS = {
     DropReason.LATE: UncountedReason.LATE,
     DropReason.UNKNOWN: UncountedReason.OTHER_STATE,
 }
+"""Reason under which a tuple is counted with noise, by the exact reason why it is in no state."""
 REASON_INDEX = {reason: place for place, reason in enumerate(UncountedReason)}
+"""Position of each reason among the counts of a time step, after the counts of states."""
 
 
 class DropCounts:
@@ -196,7 +198,8 @@ class DropCounts:
 
 
 FUTURE_MICROSECONDS = 10 * 60 * 1_000_000
-"""Microseconds by which a sender's clock may be ahead of this clock, in addition to the grace period."""
+"""Microseconds by which a sender's clock may be ahead of this clock, in addition to the grace period. A tuple further
+ahead is not counted in its step, but as outside the stream."""
 
 
 class UserTuples:

@@ -123,3 +123,4 @@ class StreamMechanismChoice(TimeStepMechanism):
 
 
 STREAMS = StreamMechanismChoice()
+"""The chooser that all streams use unless the user names a mechanism."""

@@ -123,10 +123,12 @@ def _partial_block_variance(tree: PrefixTree, time_steps: IntArray) -> FloatArra
 
 
 TREE_KIND = "tree counter"
+"""Name of this mechanism in stored states and in the context of its noise; a state of another name is refused."""
 FIRST_EPOCH = 64
-"""Steps of the first epoch of a stream without a horizon; each later epoch is twice as long."""
+"""Steps of the first epoch of a stream without a horizon; each later epoch is twice as long and has its own trees of
+noise."""
 INTEGER_BOUND = 2**62
-"""Bound on integers that fit into 64 bits."""
+"""Bound below which sums of noise are computed with 64-bit integers, and else with Python's."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -383,13 +385,15 @@ def round_noise(
 
 
 BUFFER_KIND = "buffered counter"
+"""Name of this mechanism in stored states; a state of another name is refused."""
 MEMORY_RATIO = 12
 """Ratio of the memories, in steps, of successive buffers: smaller means more buffers, and a closer approximation of
 the square root."""
 WORD_BITS = 64
-"""Bits. Buffers and decays are multiples of ``2**-64``."""
+"""Bits. Buffers and decays are multiples of ``2**-64``; more bits round less."""
 FRACTION_BITS = 192
-"""Binary digits after the point of fractions in intermediate results."""
+"""Binary digits after the point of powers in an upper bound of the effect of one tuple. Powers are rounded down, so
+that it stays an upper bound; more digits make it tighter."""
 ENDLESS_MEMORY = 2**36
 """Steps. Longest memory of a buffer of streams without a horizon: the error of totals grows as a logarithm until then.
 """

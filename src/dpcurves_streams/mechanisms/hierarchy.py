@@ -49,7 +49,7 @@ from .sequential import decode_state, encode_state, require_next
 
 # Mechanisms whose noise and decisions are independent between steps have the step number as their only state.
 KIND = "memoryless noise"
-"""Name of these mechanisms in stored states."""
+"""Name of these mechanisms in stored states; a state of another name is refused."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -175,7 +175,7 @@ def add_noise(table: ExactTable, noise: list[int]) -> tuple[int, ...]:
 
 # Noisy counts of states and of their aggregations, with the loss split among levels.
 FRACTION_STEPS = 20
-"""Budget fractions of levels are multiples of 1/20, which the search tries in turn."""
+"""Budget fractions of levels are multiples of 1/20, which the search tries in turn; more are finer and take longer."""
 
 
 @dataclass(frozen=True, slots=True)

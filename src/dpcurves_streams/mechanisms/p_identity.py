@@ -42,7 +42,7 @@ from .hierarchy import TimeStepMechanism, add_noise
 from .sequential import decode_state, encode_state, require_next
 
 KIND = "p-identity counter"
-"""Name of this mechanism in stored states."""
+"""Name of this mechanism in stored states; a state of another name is refused."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

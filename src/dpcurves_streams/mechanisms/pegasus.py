@@ -50,7 +50,7 @@ from .sequential import decode_state, encode_state, require_next
 # Absolute deviations of growing groups from their mean, by Fenwick trees over values: a loop over SECRET counts.
 LATTICE_UNITS_PER_TUPLE = 16
 """Number of lattice units in a tuple: deviations are rounded down to multiples of 1/16 tuple, so that all numbers are
-integers."""
+integers. More round less."""
 LARGEST_GROUPED_COUNT = 2**16 - 1
 """Largest count for grouping; larger counts are clipped to it, which bounds the size of the trees."""
 LONGEST_GROUP = 2**18
@@ -61,7 +61,7 @@ LENGTH, SUM, TOP, LAST, TASK, OPEN, THRESHOLD = range(7)
 """Columns of a key's state: length, sum and largest value of its group; the last value and its pending action; whether
 the group is open; its noisy threshold."""
 STATE_COLUMNS = 7
-"""Columns of a key's state."""
+"""Columns of the array that holds the state of a key's group."""
 NUMBERS, SUMS, PLAIN = range(3)
 """Layers of a group's trees: Fenwick tree of numbers by value, Fenwick tree of sums, and plain numbers."""
 
@@ -179,7 +179,7 @@ def build_fenwick_trees(value_counts: IntArray, size: int) -> IntArray:
 
 
 KIND = "groups"
-"""Name of this mechanism in stored states."""
+"""Name of this mechanism in stored states; a state of another name is refused."""
 DEVIATION_CHANGE = 2
 """Bound on the change of a group's deviation, in tuples, when one tuple is added or removed (Lemma 16)."""
 

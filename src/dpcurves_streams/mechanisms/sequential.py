@@ -31,7 +31,8 @@ from dpcurves.privacy import Adjacency, PrivacyLoss
 from dpcurves.queries import Query
 
 STATE_FORMAT = 1
-"""Version number of the serialised states. A change of the encoding needs a new number."""
+"""Version number of the serialised states; a state of another version is refused. A change of the encoding needs a new
+number."""
 
 
 class State(Protocol):

@@ -40,12 +40,12 @@ from .counters import TreeCounter
 from .sequential import Sequential, State, decode_state, encode_state, require_next
 
 KIND = "counts and what is not counted"
-"""Name of this mechanism in stored states."""
+"""Name of this mechanism in stored states; a state of another name is refused."""
 BEYOND_FRACTION = Fraction(1, 20)
 """Public fraction of a stream's loss for the number of users beyond the cap; not used without a cap. It is small,
 because this number is used only to judge the cap."""
 TOTALS_MECHANISM = TreeCounter()
-"""Mechanism of the running totals."""
+"""Mechanism of the running totals of uncounted tuples."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -50,7 +50,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""The values that estimates use unless a caller passes others."""
 
 
 class MonotoneTotals:

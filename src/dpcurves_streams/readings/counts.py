@@ -52,7 +52,7 @@ NEWEST_WEIGHTS: FloatArray = np.append(2.0 ** (-np.arange(19) / 2), 0.0)
 zero.
 """
 LEAST_NEWEST_WEIGHT = float(NEWEST_WEIGHTS[-2])
-"""Ratio. The smallest weight of the newest value above 0, 1/512."""
+"""Ratio. The smallest weight of the newest value above 0, 1/512. Slower smoothers are not tried."""
 MEMORY_STEPS = 2000
 """Time steps of the stream, after which the estimated squared error of an exponential smoother counts 1/e as much as
 the newest; fewer react faster and select less steadily."""

@@ -58,7 +58,7 @@ that simulations are independent and repeatable."""
 UNCOUNTED: Mapping[UncountedReason, str] = MappingProxyType(
     {reason: f"uncounted: {reason.value}" for reason in TUPLE_REASONS}
 )
-"""Names of the statistics of uncounted tuples, by reason."""
+"""Names of the statistics of uncounted tuples in `StepReading.drift`, by reason."""
 Thresholds: TypeAlias = tuple[DriftCells, Mapping[str, tuple[float, FloatArray]]]
 """The reference and an unchanged window; and for each statistic its threshold and its simulated null values."""
 
@@ -80,7 +80,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""The values that drift is watched with unless a caller passes others."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,9 +48,9 @@ from ..queries import TimeStepQuery
 
 # Intervals of unbiased numbers for these records, which account for noise only.
 LEVEL = 0.95
-"""Probability. Default confidence level of intervals in files and plots."""
+"""Probability. Default confidence level of intervals in files and plots; a higher one widens them."""
 INTERVAL_LABEL: Mapping[str, float | str] = MappingProxyType({"level": LEVEL, "covers": RECORDS})
-"""Label of intervals: their level, and that they cover the noise only."""
+"""Fields of each line of a reading that say what its intervals are: their level, and that they cover the noise only."""
 
 Interval = tuple[FloatArray, FloatArray]
 """Lower and upper bounds, (keys,) each."""

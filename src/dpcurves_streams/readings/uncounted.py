@@ -60,7 +60,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""The values that readings of uncounted tuples use unless a caller passes others."""
 
 
 class NoteFacts(NamedTuple):

@@ -328,9 +328,10 @@ class DerivedColumns(DerivedSchema):
 
 
 EQUALITY_FUNCTIONS = frozenset({"eq", "ne", "in", "nullif"})
-"""Functions that test whether values are equal."""
+"""Functions that test whether values are equal. Constants beside a column are checked against its declared labels and
+type."""
 ORDER_FUNCTIONS = frozenset({"lt", "le", "gt", "ge", "between"})
-"""Functions that compare values by their order."""
+"""Functions that compare values by their order; refused for enumerations, whose order is not that of their text."""
 
 
 def _match_literals(node: Node, columns: Mapping[str, Column], argument: str) -> Node:
@@ -415,7 +416,7 @@ def _suggest_prefix(prefix: str, column: Column) -> str:
 
 
 UUID_LETTERS = "0123456789abcdef-"
-"""Characters of the names of UUIDs."""
+"""Characters of the names of UUIDs. A prefix with others matches none, so it is refused with a hint."""
 
 
 def _split_conjunction(checked: Checked) -> list[Checked]:

@@ -59,12 +59,13 @@ SETTINGS: dict[str, bool | int | str] = {
     "preserve_insertion_order": False,
     "python_enable_replacements": False,
 }
+"""Settings of every connection to DuckDB. No extension is loaded by itself, and FROM finds no variables of Python."""
 
 
 PROGRESS_REQUESTED: list[bool] = []
-"""Not empty if connections opened from now on must report progress."""
+"""Not empty if connections opened from now on must report the progress of their query, as a progress bar needs."""
 OPEN_CONNECTIONS: weakref.WeakSet[DuckConnection] = weakref.WeakSet()
-"""Open connections."""
+"""Connections of this process whose progress is shown; one that is no longer used leaves by itself."""
 
 
 def watch_progress() -> None:
@@ -394,11 +395,12 @@ def unit_sizes_sql(rows: str, unit: Column, unit_place: int, passes: str = "") -
 
 
 SUBSET_KEY_CONTEXT = b"subsets of units"
-"""Context of the derived key."""
+"""Text hashed with the key of the data set into the key that assigns units to random subsets. Another text would assign
+other subsets."""
 SUBSET_AXIS = Axis("subset", Grid(0, 1, cells=1))
 """Stand-in for the column of subset numbers, which DuckDB computes: one cell, since the number is used as it is."""
 SUBSET_COLUMN = Column("subset", ColumnKind.NUMBERS, "subset", "NULL")
-"""Column of subset numbers."""
+"""Column of subset numbers, as the query of subsets names it."""
 
 
 def subset_key(key: bytes) -> bytes:
@@ -591,7 +593,8 @@ def names_sql(read: str, column: Column, *, each_record: bool) -> str:
 
 
 LONGEST_SHOWN = len(r"\xFF")
-"""Characters that show one byte outside of printable ASCII."""
+"""Characters in which DuckDB shows one byte outside of printable ASCII, the most for any byte. A category that takes
+more than this times `LONGEST_CATEGORY` is left out."""
 
 
 def decode_shown_name(shown: str) -> str | None:
@@ -775,11 +778,13 @@ def _read_batches(
 
 
 USED_ROWS = "used"
+"""Name of the temporary table of rows within the contribution bound; with a filter, followed by its number."""
 ROWS_WITH_SUBSETS = "parted"
+"""Name of the temporary table of rows with the number of the random subset of their unit; dropped after each query."""
 ROWS_WITH_UNIT_SIZES = "sized"
-"""Names of temporary tables: used rows, rows with subsets, rows with the size of their unit."""
+"""Name of the temporary table of one row of each unit with the unit's number of rows; dropped after each query."""
 SIZE_COLUMN = Column("size", ColumnKind.NUMBERS, "size", "NULL")
-"""Column of the number of rows of a unit."""
+"""Column of the number of rows of a unit, as the query of sizes names it."""
 
 
 class DuckEngine:

@@ -252,7 +252,8 @@ def table_from_url(url: str, table: str) -> EngineTable:
 
 
 LOW_BITS = 31
-"""Bits of the low part of an amount: the sums of both parts stay below 64 bits for up to 2**32 rows."""
+"""Bits of the low part of an amount. Sums are kept in two parts, because one could exceed 64 bits; both parts stay
+below that for up to 2**32 rows."""
 MOST_WEIGHED = 2**18
 """Rows that are weighed at once: their amounts, below 2**44 each, sum within 64 bits."""
 Amounts = Callable[[Grid, FloatArray], IntArray]
@@ -648,7 +649,8 @@ KNOWN_AXES: Mapping[type[Axis | Categories], frozenset[str]] = MappingProxyType(
     SelectedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "digits"}),
     ListedCategories: frozenset({"column", "values", "arguments", "is_implied", "where", "digits"}),
 })  # fmt: skip
-"""Axis classes that engines count along, and the fields of each that engines support."""
+"""Axis classes that engines count along, and the fields of each that engines support. An axis with another field is
+refused, because its counts would answer another question."""
 
 
 def require_known_axes(axes: Sequence[Axis | Categories]) -> None:
