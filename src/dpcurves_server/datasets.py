@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 # Schema check: a registered table has the declared columns and types. It reads the schema, never rows.
 LOCATION_ARGUMENTS = ("data", "table", "delimiter")
-"""Argument names of errors about where the records are. Such messages quote no contents of the table, so they are
-passed on unchanged; messages about other arguments may list its columns and are replaced."""
+"""Argument names of errors about where the records are. Such messages quote no contents of the table, so they are shown
+unchanged; a message about another argument may list its columns, so a fixed text is shown in its place."""
 
 
 def _open_records(data: object, delimiter: str, unit: Unit) -> Records:

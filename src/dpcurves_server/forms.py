@@ -22,7 +22,7 @@ MODEL_PREFIX = "@"
 NUMBER_FIELDS = frozenset(
     {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
 )
-"""Names of fields that take a column of numbers."""
+"""Names of fields that take a column of numbers; columns of other types are not offered in them."""
 FieldValues = Mapping[str, Sequence[str]]
 """The typed values of each field; repeatable fields have several."""
 

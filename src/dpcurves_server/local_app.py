@@ -54,7 +54,7 @@ NO_TOKEN = (
 WRONG_HOST_MESSAGE = (
     "This address is for pages of `dpcurves try` on this machine alone. Copy the address that it printed.\n"
 )
-"""Refusal of a request with another host name, or from a page of another site."""
+"""Refusal of a request with another host name, or from a page of another site: a defence against DNS rebinding."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

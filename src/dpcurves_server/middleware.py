@@ -23,11 +23,11 @@ from starlette.responses import JSONResponse
 from dpcurves.ledger.chain import limit_wait
 
 LARGEST_REQUEST = 2**22
-"""Bytes: the largest request body."""
+"""Bytes: the largest request body, except of an upload; a larger one is refused (status 413)."""
 LARGEST_FILE = 2**25
-"""Bytes: the largest upload of a table."""
+"""Bytes: the largest request body of an upload of a table; a larger one is refused (status 413)."""
 UPLOAD_PATHS = re.compile("/manage/[^/]+/synthetic")
-"""Paths of uploads: the sender is authenticated before the body is read."""
+"""Paths of uploads: the sender is authenticated before the body is read, which may be larger (`LARGEST_FILE`)."""
 LOCK_SECONDS = 5
 """Seconds that a request waits for the database while another process writes, before its sender is told to try again.
 A worker that was halted while it wrote holds the lock until it goes on or ends."""
@@ -92,7 +92,7 @@ class SecurityMiddleware:
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""HTTP methods without side effects, which pages of other sites may use."""
+"""HTTP methods without side effects: they need no CSRF token, and pages of other sites may use them."""
 
 
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:

@@ -173,14 +173,16 @@ RIGHT_RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.AUDIT: lambda who, of: who.is_auditor,
     }
 )
-"""The rule of each right. The machine has all rights; a token has rights in its project only."""
+"""The rule of each right: a function of the person and the dataset or project. The machine has all rights; a token has
+rights in its project only."""
 TOKEN_RIGHTS = frozenset(
     {
         Right.SEE_DATASETS, Right.SEE_PROJECT, Right.SEE_OWN_BUDGET, Right.ASK, Right.SEE_QUESTIONS,
         Right.SEE_RELEASES, Right.SEE_PUBLISHED,
     }
 )  # fmt: skip
-"""Rights of programs with a token: to ask and read. A stolen token cannot manage, publish or make further tokens."""
+"""Rights of programs with a token: to ask and read; all others are denied. A stolen token cannot manage, publish or
+make further tokens."""
 
 
 def has_right(who: Principal, right: Right, subject: Subject = NO_SUBJECT) -> bool:

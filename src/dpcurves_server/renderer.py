@@ -74,20 +74,26 @@ if TYPE_CHECKING:
 
 
 DUMMY_TABLE = "the dummy table"
+"""Words of pages for the table of a sketch if the dataset has no synthetic table."""
 SYNTHETIC_TABLE = "the synthetic table"
+"""Words of pages for the table of a sketch if the dataset has a synthetic table."""
 SKETCH = "sketch"
+"""Kind of a drawing: what a question would show, on a dummy or synthetic table."""
 BESIDE = "beside"
+"""Kind of a drawing: a release beside the same question's result on the synthetic table."""
 FILE = "file"
+"""Kind of a drawing: a file of one release or several, in a format that is not stored."""
 DrawingInputs = Mapping[str, Any]
 """Inputs of a drawing except its table: plain objects, public or released."""
 REQUESTED_MEDIA_TYPES = {
     "png": "image/png", "pdf": "application/pdf",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }  # fmt: skip
-"""Media types of files that are drawn on request."""
+"""Media types of the file formats that are drawn when they are requested, and not stored."""
 TRANSLATED_MEDIA_TYPES = {"svg": "image/svg+xml", "html": "text/html"}
 """Media types of files that are drawn on request for readers of other languages: English ones are stored."""
 _COMPARED = LruCache[bool](1000)
+"""Whether each release can be compared with a synthetic table, by its id; the 1,000 used last are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +235,8 @@ def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
 
 
 SKETCH_KEY = b"public key of the noise in sketches"
-"""Public: the tables of sketches are no confidential records."""
+"""Key of the simulated noise in sketches, so that a question has the same sketch again. It is public: the tables of
+sketches are no confidential records."""
 
 
 def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
@@ -391,10 +398,12 @@ def _repeat_rows(table: Any, inputs: DrawingInputs) -> Any:
 
 
 MOST_OF_ONE = 4
-"""Largest number of requests of one person, for files and comparisons, that wait for the drawing process."""
+"""Largest number of files and comparisons of one person that wait for the drawing process; a further request is refused
+(status 429)."""
 MEMORY_BYTES = 4 * 2**30
-"""Bytes of address space of the drawing process, libraries included."""
+"""Bytes of address space of the drawing process, libraries included; a larger allocation fails."""
 NO_PICTURE = "the picture cannot be drawn now; try again later"
+"""Refusal (status 503) of a picture if the drawing process failed, or too many drawings wait."""
 
 
 class Renderer:
@@ -569,9 +578,9 @@ def _cache_key(inputs: DrawingInputs, table: SyntheticTable | None) -> bytes:
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
 LONGEST_WAIT = 60.0
-"""Seconds that a request waits for a picture before the answer asks to come again."""
+"""Seconds that a request waits for a picture; then it is answered without it, and the browser asks again."""
 POLL_SECONDS = 0.25
-"""Seconds between two polls for a picture."""
+"""Seconds between two looks whether a worker has drawn a picture."""
 
 
 async def wait_until_drawn(releases: Releases, id: str) -> None:

@@ -88,7 +88,7 @@ class LruCache(Generic[Result]):
 
 
 _READ = LruCache[Any](capacity=2)
-"""The last two parsed tables, by their digests; a table may have 64 MiB."""
+"""The last two parsed tables, by their digests; more would take memory, as a table may have 64 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,11 @@ class SyntheticProposal:
 
 # Refusals of uploads that resemble the confidential table, and the option by which a steward insists.
 EQUAL_ROWS = "this is the confidential table itself: its rows are the registered ones; send one that was made up"
+"""Refusal of an upload whose rows are those of the confidential table; nobody can confirm it."""
 SIMILAR_ROWS = "many of its rows are rows of the confidential table: is it the wrong file? To send it anyway, {}"
+"""Refusal of an upload that shares many rows with the confidential table; `{}` is how to send it anyway."""
 CONFIRMED_OVERLAP = "despite-equal-rows"
+"""Option of the command line, and field of the upload form, that sends a table in spite of `SIMILAR_ROWS`."""
 
 
 class SyntheticTables:

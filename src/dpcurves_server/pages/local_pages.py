@@ -680,3 +680,4 @@ LOCAL_PAGES = (
     Page("GET", "/releases/{release}/picture.svg", question_pages.send_picture),
     Page("GET", "/releases/{release}/export.{ending}", question_pages.export_release),
 )
+"""Routes of the pages of `dpcurves try`: method, path and handler."""

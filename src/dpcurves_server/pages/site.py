@@ -51,7 +51,7 @@ from .page_context import (
 )
 
 NULL_CHARACTER = "\x00"
-"""The null character, which databases cannot store in a text."""
+"""The null character: databases cannot store it in a text, so a form that contains it is refused."""
 STATIC_CACHE_CONTROL = "public, max-age=31536000, immutable"
 """Cache-Control header of static files: browsers may keep them for a year, as templates add a hash of the files to each
 address."""
