@@ -56,7 +56,7 @@ from .traced_draws import (
 NamedLoss = tuple[str, PrivacyLoss, Callable[[], float]]
 """The name of a release, the loss that it claims, and the function that returns its largest loss."""
 RECORDS = 3
-"""Largest number of records in the tables of choices."""
+"""Largest number of records in the enumerated tables of choices; the number of tables grows fast with it."""
 
 
 def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
@@ -242,9 +242,9 @@ def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 # Streams: all time steps of one stream are one release.
 
 STEPS = 6
-"""Time steps of short streams."""
+"""Time steps of the short streams whose loss is computed."""
 LONG_STEPS = 32
-"""Time steps of streams that need several levels of a tree, or a stored strategy."""
+"""Time steps of the streams whose loss is computed and that need several levels of a tree, or a stored strategy."""
 
 
 def list_stream_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
@@ -366,7 +366,7 @@ def run_stream(mechanism: Any, plan: Plan, tables: Table) -> list[int]:
 GROUP_STEPS = 5
 """Time steps of streams whose groups are enumerated: a tuple changes the deviation of a group by 1.6 at most."""
 WIDEST_NOISE = 40
-"""Scales beyond which noise is not summed over; its probability is below 1e-17."""
+"""Noise, in units of its scale, beyond which probabilities are not summed; they are below 1e-17 in all."""
 Decisions = tuple[int, ...]
 
 
@@ -600,7 +600,7 @@ def find_epsilon_at_delta(left: dict[Any, float], right: dict[Any, float], delta
 
 
 WIDEST_COUNT = 12
-"""Units. Larger noise counts as this, and larger released counts as two less, which reveals nothing more."""
+"""Units of noise: larger noise counts as this, and larger released counts as two less, which reveals nothing more."""
 
 
 class UniverseDraws:

@@ -23,7 +23,9 @@ from dpcurves.cli.terminal import Misuse
 
 # Help of --model-note, and its default.
 MODEL_HELP = "What pictures and JSON say about the model."
+"""Help text of the option ``--model-note``."""
 PUBLIC_MODEL_RULE = "the model is taken as public"
+"""Default of ``--model-note``, a note that results show about one model."""
 
 
 def parse_names(argument: str, text: str) -> tuple[str, ...]:
@@ -398,4 +400,6 @@ COMMANDS = (
         more="Sums of features and of their products are released by class; AUC is of folds that were left out.",
     ),
 )  # fmt: skip
+"""Commands of the questions about models that this package adds, with their options and what they can show."""
 QUESTIONS = FieldQuestions("verify", COMMANDS)
+"""These commands for `dpcurves`, which lists them after `verify`."""

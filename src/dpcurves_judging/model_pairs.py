@@ -85,6 +85,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

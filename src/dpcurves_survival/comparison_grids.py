@@ -58,7 +58,7 @@ class Tuning:
 TUNING = Tuning()
 """The default tuning."""
 ARM = Categories("arm", (0, 1))
-"""Column of the two arms, in the question whose errors are forecast."""
+"""Made-up column of the two arms of a comparison, in the question whose errors are forecast to choose a grid."""
 
 
 class ComparisonForecast(NamedTuple):

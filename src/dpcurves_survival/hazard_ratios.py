@@ -61,6 +61,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:

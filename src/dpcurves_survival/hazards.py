@@ -43,9 +43,11 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""The default tuning."""
 
 LOG_HAZARD_RANGE = -12.0, 2.5
-"""Smallest and largest log hazard of a block, so that exponentials are normal doubles."""
+"""Smallest and largest log hazard of a block of cells, so that exponentials are normal doubles; logs beyond are
+clipped."""
 
 
 class HazardPrior(NamedTuple):

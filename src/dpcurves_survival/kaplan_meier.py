@@ -167,6 +167,7 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
 
 
 WHOLE_BAND = "the band at every time"
+"""Beginning of a curve's note that its band is too wide at every time; the median then is `UNKNOWN_MEDIAN`."""
 UNKNOWN_MEDIAN = "not known"
 """Text of a median whose band is too wide everywhere."""
 PLOT_LEVEL = 0.95

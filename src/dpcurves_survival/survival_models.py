@@ -47,7 +47,7 @@ from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
 LEAST_RECORDS = 0.5
-"""Least denominator, in records; a count up to this is taken as zero."""
+"""Records: the least denominator of a ratio; a noisy count up to this is taken as zero."""
 
 
 class HorizonCounts(NamedTuple):
