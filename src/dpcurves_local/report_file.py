@@ -35,13 +35,11 @@ Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 """Slots of a new hash table at least and at most, before it grows."""
 _AHEAD = 32
-"""Numbers whose slots are read ahead together, because memory latency dominates."""
+"""Numbers whose places in the hash table are read ahead together, because memory latency dominates; the number changes
+speed alone."""
 RANDOM_PSEUDONYM = np.uint64(1 << 31)
-"""The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
-
-It is the highest bit of the lower half, of which public coins read the lowest 24 bits at most, so they do not depend on
-it.
-"""
+"""The bit of a pseudonym (64 bits) that is set if it is random, and clear if it is a hash of a name. It is the highest
+bit of the lower half, of which public coins read the lowest 24 bits at most, so they do not depend on it."""
 
 
 def normalize_name(person: str) -> str:
@@ -54,7 +52,7 @@ def normalize_name(person: str) -> str:
 
 
 PSEUDONYM_SIZE = 8
-"""Bytes of a pseudonym."""
+"""Bytes of a pseudonym, which is the id of a person in a file of reports."""
 
 
 Octets = NDArray[np.uint8]
@@ -178,15 +176,16 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
 
 
 MAGIC = b"DPLR"
-"""First bytes of a header."""
+"""First bytes of a header of a file of reports; data that begins otherwise is no such file."""
 COUNT_SIZE = 8
-"""Bytes of the number of records in a header: 4, and 4 of its checksum."""
+"""Bytes of the number of records in a header of a file of reports: 4, and 4 of its checksum."""
 CHECKSUM_SIZE = 4
-"""Bytes of the checksum of a record."""
+"""Bytes of the checksum of a record; a record whose checksum is wrong is skipped and counted as damaged."""
 MOST_AT_ONCE = 2**17
-"""Records of a batch at most, which bounds memory."""
+"""Largest number of records that are parsed together, which bounds memory; longer files are parsed in several steps."""
 SEARCHED_BYTES = 2**16
-"""Bytes that are searched for the next header in one step after damage."""
+"""Bytes in which the next header is looked for in one step after damage in a file; longer damage takes several
+steps."""
 
 
 class ReportBatch(NamedTuple):
