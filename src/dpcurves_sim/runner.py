@@ -56,7 +56,7 @@ MODULES = MappingProxyType(
 
 
 DEADLOCK_PREFIXES = ("no progress", "no answer")
-"""Prefixes of violations by which processes wait for ever."""
+"""Beginnings of the violations in which processes wait for ever."""
 
 
 def find_scenario(name: str) -> Callable[[World, SimulatedDisk], Scenario]:

@@ -45,13 +45,13 @@ from .strangers import Stranger
 from .world import POWER_LOST, PROCESS_KILLED, SimulatedLock, Violation, World, replace_attributes
 
 OWNERS = (3, 2)
-"""Records of each owner: all in one cell, which differs between owners."""
+"""Number of records of each simulated data owner: all in one cell, which differs between owners."""
 EXACT, NOISY = PrivacyLoss.pure(1000), PrivacyLoss.pure("0.5")
 """Losses of the tasks: with the first all noise is zero but with probability below 1e-200; with the second it shows."""
 PATHS = ("reports", "enrol", "close", "answers", "peer/agree", "peer/commit", "peer/half", "aggregation_jobs")
-"""Paths that the application of a server has below a task."""
+"""Paths below a task that the application of a server has, at which a simulated stranger sends requests."""
 CLIENT_TIMEOUT = 20.0
-"""Seconds that a client waits for an answer."""
+"""Seconds, of simulated time, that a client waits for an answer before it takes the request as lost."""
 
 
 class Form(NamedTuple):
@@ -80,7 +80,7 @@ TASK_KINDS: tuple[Mapping[str, Any], ...] = (
     {"is_proved": True}, {"owners": Owners.CHECKED, "report_kind": ReportKind.HISTOGRAM},
     {"owners": Owners.CHECKED, "report_kind": ReportKind.HISTOGRAM},
 )  # fmt: skip
-"""Kinds of tasks, equally frequent. Reports of histograms are uploaded as in the DAP draft."""
+"""Options of simulated tasks; each schedule draws one entry. Reports of histograms are uploaded as in the DAP draft."""
 
 
 class Pair(NamedTuple):
