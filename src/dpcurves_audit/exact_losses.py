@@ -694,7 +694,7 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
 def _find_choice_loss(
     mechanism: Any, query: Any, find_distribution: FindDistribution, claim: PrivacyLoss, neighbours: Neighbours
 ) -> float:
-    """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records.
+    """Return the largest loss of a choice over all neighbouring tables of up to `MOST_RECORDS` records.
 
     Args:
         mechanism: The mechanism.

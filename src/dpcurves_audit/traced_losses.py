@@ -55,7 +55,7 @@ from .traced_draws import (
 
 NamedLoss = tuple[str, PrivacyLoss, Callable[[], float]]
 """The name of a release, the loss that it claims, and the function that returns its largest loss."""
-RECORDS = 3
+MOST_RECORDS = 3
 """Largest number of records in the enumerated tables of choices; the number of tables grows fast with it."""
 
 
@@ -72,7 +72,7 @@ def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[Na
     setting = f"{loss}, {neighbours.value}"
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     find = partial(find_traced_loss, claim=loss, neighbours=neighbours)
-    for name, levels, records in (("one noisy median", 1, 5), ("noisy medians", 2, RECORDS)):
+    for name, levels, records in (("one noisy median", 1, 5), ("noisy medians", 2, MOST_RECORDS)):
         pairs = tuple(list_tables(GRID_CELLS, neighbours, records))
         median = queries.MedianQuery(axis, levels)
         yield (
@@ -89,7 +89,7 @@ def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[Na
     yield f"reasons of missing records: {setting}", loss, partial(_find_reasons_loss, loss, neighbours)
 
 
-def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> Iterator[tuple[Table, Table]]:
+def list_tables(cells: int, neighbours: Neighbours, records: int = MOST_RECORDS) -> Iterator[tuple[Table, Table]]:
     """Yield all neighbouring tables of up to `records` records, in both orders; the last cell is missing records.
 
     Args:
@@ -126,7 +126,7 @@ def make_adjacency(neighbours: Neighbours) -> Adjacency:
     Args:
         neighbours: Add-remove or replace-one.
     """
-    return neighbours.to_adjacency(EACH_RECORD, RECORDS if neighbours.has_public_units else None)
+    return neighbours.to_adjacency(EACH_RECORD, MOST_RECORDS if neighbours.has_public_units else None)
 
 
 ALL_EDGES = tuple(range(GRID_CELLS + 1))

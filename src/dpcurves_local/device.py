@@ -50,7 +50,7 @@ from dpcurves.records.monotone import find_chain, invert_grid
 
 from .report_file import normalize_name
 
-_CLASSES = (str, int, float)  # types of values that can equal a category
+_SCALAR_TYPES = (str, int, float)  # types of values that can equal a category
 """Types of values that can equal a category; any other value counts as matching none."""
 
 
@@ -244,7 +244,7 @@ def _find_category(axis: Categories, value: Any) -> int:
     has_other = isinstance(axis, SelectedCategories)
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
         scalar = value.item() if isinstance(value, np.generic) else value
-        if isinstance(scalar, _CLASSES) and not (isinstance(scalar, float) and isnan(scalar)):
+        if isinstance(scalar, _SCALAR_TYPES) and not (isinstance(scalar, float) and isnan(scalar)):
             name = str(scalar).lower() if isinstance(scalar, bool) else str(scalar)
             same = (
                 scalar == category or name == str(category) or str(scalar) == str(category)

@@ -181,7 +181,7 @@ COUNT_SIZE = 8
 """Bytes of the number of records in a header of a file of reports: 4, and 4 of its checksum."""
 CHECKSUM_SIZE = 4
 """Bytes of the checksum of a record; a record whose checksum is wrong is skipped and counted as damaged."""
-MOST_AT_ONCE = 2**17
+MOST_RECORDS_AT_ONCE = 2**17
 """Largest number of records that are parsed together, which bounds memory; longer files are parsed in several steps."""
 SEARCHED_BYTES = 2**16
 """Bytes in which the next header is looked for in one step after damage in a file; longer damage takes several
@@ -321,13 +321,13 @@ class ReportFormat:
 
             # A part may be larger than one parsed chunk, or cut off.
             position += length
-            available = min(announced, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+            available = min(announced, (len(view) - position) // self.record_size, MOST_RECORDS_AT_ONCE)
             yield self._verify_checksums(self._view_records(view, position, available), damaged)
             damaged = 0
             position = position + available * self.record_size
             remaining = announced - available
-            while remaining and available == MOST_AT_ONCE:
-                available = min(remaining, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+            while remaining and available == MOST_RECORDS_AT_ONCE:
+                available = min(remaining, (len(view) - position) // self.record_size, MOST_RECORDS_AT_ONCE)
                 yield self._verify_checksums(self._view_records(view, position, available), 0)
                 position = position + available * self.record_size
                 remaining = remaining - available
@@ -373,7 +373,7 @@ class ReportFormat:
         """
         header = self.single_header
         stride = len(header) + self.record_size
-        rows_in_batch = min((len(view) - position) // stride, MOST_AT_ONCE)
+        rows_in_batch = min((len(view) - position) // stride, MOST_RECORDS_AT_ONCE)
         if rows_in_batch < 1:
             return 0
         rows = np.frombuffer(view[position : position + rows_in_batch * stride], dtype=np.uint8).reshape(

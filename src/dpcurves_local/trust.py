@@ -45,7 +45,7 @@ from .responses.randomiser import LONGEST_REPORT, Reports, make_contiguous, mark
 MOST_CELLS = 2**20
 """Largest number of cells of all categories together, so that the tables of one level stay below some megabytes; more
 are refused."""
-_LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
+_MOST_LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
 """Largest number of levels of a tree of intervals that is tried, by use of the counts. The mean of a curve (`AREA`)
 depends mostly on coarse intervals, so more levels, the finer with few people, can help."""
 _LEVEL_RATIOS = {
@@ -191,8 +191,8 @@ def _choose_distribution(  # noqa: PLR0917
         people: Number of people.
         coins: Whether coins are public or private.
     """
-    trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[use] + 1)}, key=len)
-    table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
+    trees = sorted({_compute_widths(cells, levels) for levels in range(1, _MOST_LEVELS[use] + 1)}, key=len)
+    table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _RANDOMISERS_BY_COINS[coins])
     split = []
     for widths in trees:
         if len(widths) <= people:
@@ -208,7 +208,10 @@ def _choose_distribution(  # noqa: PLR0917
     return min([*split, *together], key=lambda distribution: _predict_error(distribution, use))
 
 
-_WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.PRIVATE: RANDOMISERS, Coins.PUBLIC: (HadamardResponse,)}
+_RANDOMISERS_BY_COINS: dict[Coins, tuple[type[Randomiser], ...]] = {
+    Coins.PRIVATE: RANDOMISERS,
+    Coins.PUBLIC: (HadamardResponse,),
+}
 """Randomisers that are considered, by the source of randomness: with public coins, the Hadamard response alone."""
 
 

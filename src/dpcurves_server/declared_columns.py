@@ -187,7 +187,7 @@ REFUSED_STATUS = 3
 but 0 means an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
 """Error message for a file that cannot be parsed within the limits."""
-_TURN = BoundedSemaphore(1)
+_PARSING_SLOT = BoundedSemaphore(1)
 """Semaphore by which one table is parsed at a time, so that uploads cannot exhaust the memory; another upload meanwhile
 is refused, not queued."""
 
@@ -213,12 +213,12 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
         raise ProtocolError(
             "synthetic", f"a table may have at most {LARGEST_TABLE_BYTES} bytes; upload fewer rows or columns", 413
         )
-    if not _TURN.acquire(blocking=False):
+    if not _PARSING_SLOT.acquire(blocking=False):
         raise ProtocolError("synthetic", "another table is being read; try again in a minute", 503)
     try:
         return _run_reader(json.dumps(declared_columns_to_json(columns)).encode() + b"\n" + table)
     finally:
-        _TURN.release()
+        _PARSING_SLOT.release()
 
 
 def _run_reader(message: bytes) -> bytes:

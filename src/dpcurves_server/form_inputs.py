@@ -86,14 +86,14 @@ FIELD_LABELS: Mapping[str, str] = {
     "and_smallest": "Smallest bound of the second column", "weight_cap": "Largest weight",
 }  # fmt: skip
 """Labels of fields on pages, where the name of the option in words does not do."""
-NAMES_BY_QUESTION: Mapping[tuple[str, str], str] = {
+LABELS_BY_QUESTION: Mapping[tuple[str, str], str] = {
     ("model-pair", "first"): "Score of the first model", ("model-pair", "second"): "Score of the second model",
     ("survival-model", "scores"): "Range and cells of the score",
 }  # fmt: skip
 """Labels of fields that mean something else in one question, by question and field; they replace the usual label."""
-PART_NAMES = {"lower": "From", "upper": "To", "cells": "Cells"}
+RANGE_PART_LABELS = {"lower": "From", "upper": "To", "cells": "Cells"}
 """Labels of the three inputs of a range on pages, by the part of the range."""
-DECLARED: Mapping[str, tuple[str, str]] = {
+DECLARED_VALUE_FIELDS: Mapping[str, tuple[str, str]] = {
     "row_categories": ("rows", ""), "column_categories": ("columns", ""), "classes": ("label", ""),
     "causes": ("event", "censored_value"),
 }  # fmt: skip
@@ -241,7 +241,7 @@ def name_field(form: Form, name: str) -> str:
     """
     name, _, part = name.partition(".")
     usual = FIELD_LABELS.get(name) or name.replace("_", " ").capitalize()
-    return PART_NAMES.get(part) or NAMES_BY_QUESTION.get((form.command, name)) or usual
+    return RANGE_PART_LABELS.get(part) or LABELS_BY_QUESTION.get((form.command, name)) or usual
 
 
 def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
@@ -255,7 +255,7 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
     first: list[Input] = []
     others: list[Input] = []
     for field in form.fields:
-        if field.name == "categories" or field.name in DECLARED:
+        if field.name == "categories" or field.name in DECLARED_VALUE_FIELDS:
             continue  # declared in the schema
         form_input = _build_input(form, field, columns, models)
         (first if _is_main(form, form_input, columns) else others).append(form_input)
@@ -450,7 +450,7 @@ def _is_declared(form: Form, field: Field) -> bool:
         form: Form of a type of question.
         field: Field of the form.
     """
-    return field.name in DECLARED or (field.name == "categories" and _counts_categories(form))
+    return field.name in DECLARED_VALUE_FIELDS or (field.name == "categories" and _counts_categories(form))
 
 
 def _counts_categories(form: Form) -> bool:
@@ -701,7 +701,7 @@ def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapp
     Returns:
         A list of one text; empty if the column declares no categories.
     """
-    source, without = DECLARED.get(field.name, ("column", ""))
+    source, without = DECLARED_VALUE_FIELDS.get(field.name, ("column", ""))
     column = declared.get(_field_text(values, source, declared))
     if not isinstance(column, Categories) or has_unknown_categories(column):
         return []

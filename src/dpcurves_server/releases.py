@@ -103,7 +103,7 @@ def render_statement(curve: Any, language: str) -> str:
 # Answers.
 DRAWN_FORMATS = frozenset({"svg", "csv", "html"})
 """File formats that a worker draws or that embed its drawing: a request for one may have to wait for it."""
-_HERE = BoundedSemaphore(1)
+_DRAWING_SLOT = BoundedSemaphore(1)
 """Semaphore: at most one picture at a time is drawn in the serving process, so that drawing cannot occupy its threads.
 Another request meanwhile is told to come again (status 503)."""
 
@@ -219,12 +219,12 @@ class Releases:
         answer = self.get(who, id)
         if answer.is_drawn:
             return answer
-        if not _HERE.acquire(blocking=False):
+        if not _DRAWING_SLOT.acquire(blocking=False):
             raise ProtocolError("picture", "the picture is not drawn yet; reload in a minute", 503)
         try:
             return replace(answer, stored_svg=answer.svg, stored_csv=answer.csv)
         finally:
-            _HERE.release()
+            _DRAWING_SLOT.release()
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
         """Return the newest 500 answered questions of a project, newest first; empty without answers.

@@ -92,7 +92,7 @@ REQUESTED_MEDIA_TYPES = {
 """Media types of the file formats that are drawn when they are requested, and not stored."""
 TRANSLATED_MEDIA_TYPES = {"svg": "image/svg+xml", "html": "text/html"}
 """Media types of files that are drawn on request for readers of other languages: English ones are stored."""
-_COMPARED = LruCache[bool](1000)
+_IS_COMPARABLE = LruCache[bool](1000)
 """Whether each release can be compared with a synthetic table, by its id; the 1,000 used last are kept."""
 
 
@@ -175,7 +175,9 @@ def is_comparable(release: Answer) -> bool:
     Args:
         release: Answer of a question; the result is cached.
     """
-    return _COMPARED.get_or_compute(release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES)))
+    return _IS_COMPARABLE.get_or_compute(
+        release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES))
+    )
 
 
 def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
@@ -397,7 +399,7 @@ def _repeat_rows(table: Any, inputs: DrawingInputs) -> Any:
 # The process is managed by hand instead of in a pool: it is killed on timeout and restarted, and ends with the server.
 
 
-MOST_OF_ONE = 4
+MOST_WAITING_DRAWINGS = 4
 """Largest number of files and comparisons of one person that wait for the drawing process; a further request is refused
 (status 429)."""
 MEMORY_BYTES = 4 * 2**30
@@ -450,8 +452,8 @@ class Renderer:
         Args:
             inputs: The inputs.
             table: The synthetic table, or None.
-            person: The person who waits: for one sketch at a time, and for `MOST_OF_ONE` other drawings; empty is the
-                server itself.
+            person: The person who waits: for one sketch at a time, and for `MOST_WAITING_DRAWINGS` other drawings;
+                empty is the server itself.
 
         Raises:
             ProtocolError: Too many requests wait, of this person or of all.
@@ -477,11 +479,13 @@ class Renderer:
         """Add one to the number of drawings that a person waits for.
 
         Raises:
-            ProtocolError: the person waits for `MOST_OF_ONE` drawings already (status 429).
+            ProtocolError: the person waits for `MOST_WAITING_DRAWINGS` drawings already (status 429).
         """
         with self._counting:
-            if self._waiting[person] >= MOST_OF_ONE:
-                raise ProtocolError("picture", f"{MOST_OF_ONE} pictures of yours wait already; try again later", 429)
+            if self._waiting[person] >= MOST_WAITING_DRAWINGS:
+                raise ProtocolError(
+                    "picture", f"{MOST_WAITING_DRAWINGS} pictures of yours wait already; try again later", 429
+                )
             self._waiting[person] += 1
 
     def _forget_waiting(self, person: str) -> None:

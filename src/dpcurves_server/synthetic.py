@@ -87,7 +87,7 @@ class LruCache(Generic[Result]):
         return result
 
 
-_READ = LruCache[Any](capacity=2)
+_PARSED_TABLES = LruCache[Any](capacity=2)
 """The last two parsed tables, by their digests; more would take memory, as a table may have 64 MiB."""
 
 
@@ -111,7 +111,7 @@ class SyntheticTable:
     @property
     def table(self) -> Any:
         """The table as an Arrow table, parsed from `parquet_bytes`; the last two parsed tables are cached."""
-        return _READ.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
+        return _PARSED_TABLES.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
 
     def to_csv(self) -> bytes:
         """Return the table as the bytes of a CSV file with a header line."""

@@ -46,7 +46,7 @@ REQUESTS = ("a", "b", "c", "d")
 STEPS = 4
 """Steps of the simulated stream of counts that are followed; the schedule ends with the last one."""
 COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)
-"""Counts of the simulated stream: of three states, released as they are, without smoothing."""
+"""Counts of the simulated stream: noisy counts of three states, published without smoothing."""
 TABLE = {"x": [1.0, 2.0, 3.0, 3.5] * 3}
 """Records of the account that simulated processes share: 12 numbers, which `QUESTION` counts."""
 QUESTION = HistogramQuestion("x", dp.Grid(0, 4, cells=4))

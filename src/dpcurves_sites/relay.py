@@ -68,7 +68,7 @@ MOST_POLLS = 4
 connection. A further one is refused (status 429)."""
 MOST_ROUNDS_OF_ONE = 64
 """Largest number of rounds of one analyst on the message board; with more, the oldest is dropped."""
-MOST_BYTES = 2**32
+MOST_STORED_BYTES = 2**32
 """Largest size of all messages on disk, in bytes; with more, the oldest rounds are dropped."""
 MOST_ROUNDS = 2**12
 """Largest number of rounds in memory, and of requests whose left-out sites are remembered; with more, the oldest are
@@ -350,7 +350,7 @@ class MessageBoard:
             current: Name of the current round, which stays.
         """
         total = sum(other.stored_bytes for other in self._rounds.values())
-        while len(self._rounds) > MOST_ROUNDS or total > MOST_BYTES:
+        while len(self._rounds) > MOST_ROUNDS or total > MOST_STORED_BYTES:
             oldest = next((name for name in self._rounds if name != current), None)
             if oldest is None:
                 return

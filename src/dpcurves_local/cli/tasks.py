@@ -104,18 +104,18 @@ def require_statistic(word: str | None, curve: Any) -> None:
     """
     if word is None:
         return
-    if word not in _TOLD:
-        raise Misuse("kernel", f"must be one of {', '.join(_TOLD)}, got {word!r}")
+    if word not in _KERNELS:
+        raise Misuse("kernel", f"must be one of {', '.join(_KERNELS)}, got {word!r}")
     curve_name = type(curve).__name__.removesuffix("Question")
-    if curve_name not in _TOLD[word]:
+    if curve_name not in _KERNELS[word]:
         raise Misuse(
             "kernel",
-            f"{word} is read from a task with --curve {' or '.join(_TOLD[word])}, and this one has {curve_name}; "
+            f"{word} is read from a task with --curve {' or '.join(_KERNELS[word])}, and this one has {curve_name}; "
             "make another task",
         )
 
 
-_TOLD = {
+_KERNELS = {
     "gini": ("Cdf", "Histogram"), "renyi2": ("Cdf", "Histogram"), "kendall": ("Histogram2D", "Contingency"),
     "auc": ("Roc",),
 }  # fmt: skip

@@ -585,7 +585,7 @@ def change_person(visit: Visit) -> Response:
     Raises:
         ProtocolError: the button is unknown, or the change is refused.
     """
-    change = CHANGES.get(visit.form_value("do"))
+    change = ACCOUNT_CHANGES.get(visit.form_value("do"))
     if change is None:
         raise ProtocolError("do", UNKNOWN_ACTION)
     change(visit, visit.form_value("name"))
@@ -632,7 +632,7 @@ def _dataset_field(visit: Visit) -> str:
     return visit.form_value("dataset") if _role_field(visit) is Role.STEWARD else ""
 
 
-CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
+ACCOUNT_CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
     {
         "make": lambda visit, name: visit.services.people.add(visit.principal, name, _password_field(visit)),
         "password": lambda visit, name: visit.services.people.set_password(
