@@ -654,13 +654,15 @@ QUICK_QUESTIONS = (
     "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "partition selection",
     "curve of any range", "learned scorer", "competing risks",
 )  # fmt: skip
-"""Questions whose rounds a quick audit covers, by the part of the target's name before the colon."""
+"""Questions whose rounds (successive releases) a quick audit covers, by the part of the target's name before the colon;
+others are left to a full audit."""
 QUICK_PUBLIC_FUNCTIONS = (
     "cdf: add-remove", "histogram of units", "histogram of units without a bound: add-remove",
     "weighted curve: replace-one", "partition selection: add-remove", "followed stream of totals",
     "report with public coins, handed in: epsilon 1",
 )  # fmt: skip
-"""Public functions that a quick audit covers, by the whole name of the target. A test holds that all of them exist."""
+"""Calls of public functions that a quick audit covers, by the whole name of the target; others are left to a full
+audit. A test holds that all of them exist."""
 
 
 QUICK_MECHANISMS = ("stream, totals by buffers",)

@@ -586,7 +586,7 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
 
 
 SITES = 3
-"""Sites of the federation that is audited."""
+"""Number of sites of the federation that is audited."""
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:

@@ -193,7 +193,7 @@ WEIGHT_CAP = 4.0
 """Public cap on the weight of a record in the audited questions, in units of the weights; larger weights are
 clipped."""
 FOUR_CELLS = Grid(0, 1, cells=4)
-"""Grid of four cells on [0, 1]: few, so that all answers occur often."""
+"""Grid of four cells on [0, 1] in audited questions: few, so that all answers occur often."""
 
 WEIGHTED_RECORDS = make_records_factory(
     "value weight", (1.0, 4.0), (0.0, 4.0), (0.6, 2.5), (1.0, 9.0), (0.5, 0.0), (0.5, nan), (0.5, -1.0)
@@ -354,10 +354,11 @@ FURTHER_QUESTIONS: Mapping[str, AuditQuestion] = {
         ),
     ),
 }  # fmt: skip
-"""Further questions: without a range, by other methods, with weights, groups, times, several columns, and models."""
+"""Audited questions besides `QUESTIONS`: without a range, by other methods, with weights, groups, times, several
+columns, and models."""
 
 UNLISTED_COUNTS = dp.CountQuestion("given", by=UnlistedCategories("name"))
-"""Counts of unlisted categories, by partition selection."""
+"""Audited question: counts of categories that nobody listed, which partition selection finds."""
 
 
 def make_name_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:

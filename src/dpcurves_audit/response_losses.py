@@ -259,7 +259,8 @@ MOST_FULL_BITS = 16
 """Bits of random integers that are enumerated in full; of a wider last integer, only the steps at which answers change,
 because there would be too many."""
 REFINED_BITS = 8
-"""Lowest bits of the last random integer that are enumerated only between two different answers."""
+"""Lowest bits of the last random integer: their values are enumerated only between two integers that give different
+answers, which saves time."""
 
 
 def find_answer_probability(sampler: PairAnswersSampler, values: tuple[int, int], known: int = 0) -> Fraction:

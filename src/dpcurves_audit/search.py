@@ -96,7 +96,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Default numbers of a search. Bounds hold for any: they only decide how soon a violation is found."""
 
 
 @dataclass(frozen=True)

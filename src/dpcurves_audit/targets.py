@@ -580,7 +580,7 @@ EDGES = np.linspace(0, 1, 5)
 GRID_CELLS = 4
 """Cells of the grid in each audited target: few, so that all outcomes occur often."""
 EPSILON_AND_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
-"""Claimed loss of the audited partition selections: epsilon 1 and a delta of 1/100, large enough to show in samples."""
+"""Claimed loss of the audited partition selections: epsilon 1 and delta 1/100."""
 
 
 def list_targets() -> Iterator[AuditTarget]:

@@ -130,7 +130,8 @@ def make_adjacency(neighbours: Neighbours) -> Adjacency:
 
 
 ALL_EDGES = tuple(range(GRID_CELLS + 1))
-"""All edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them too."""
+"""Numbers of all edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them
+too."""
 
 
 def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:

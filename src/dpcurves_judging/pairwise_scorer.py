@@ -58,7 +58,8 @@ end cells."""
 COUNT_FRACTION = Fraction(1, 20)
 """Budget fraction of the counts of both classes in each fold; more would leave less for scores and sums."""
 HELD_OUT_FRACTION = Fraction(1, 4)
-"""Budget fraction of the held-out scores; the sums that determine the scorer get the rest."""
+"""Budget fraction of the held-out scores, by which the scorer is judged; the sums that determine the scorer get the
+rest."""
 
 
 class FoldSums(NamedTuple):

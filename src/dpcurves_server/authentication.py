@@ -25,7 +25,8 @@ from .principals import Principal
 from .services import Services
 
 COOKIE = "__Host-dpcurves"
-"""Name of the session cookie. Browsers accept the prefix ``__Host-`` only over TLS and for exactly this host."""
+"""Name of the session cookie of signed-in browsers, which accept the prefix ``__Host-`` only over TLS and for exactly
+this host."""
 CSRF_HEADER = "x-csrf-token"
 """Request header in which the server's pages send the CSRF token of their session; a write without it is refused."""
 REQUESTS_PER_MINUTE = 1200

@@ -107,7 +107,8 @@ def _require_column(records: Records, declared: Declared) -> None:
 
 
 DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
-"""File name endings by which a path with a table name is opened as a DuckDB database, not as the URL of an engine."""
+"""File name endings by which a path with a table name is opened as a DuckDB database; any other is taken as the URL of
+an engine."""
 
 
 class Relation(Enum):

@@ -117,8 +117,8 @@ MOST_ROWS = 1_000_000
 """Largest number of rows of an uploaded table, which is refused with more, and of a dummy table on which a question is
 tried. At this size, counting takes seconds and the table fits into the memory of a worker process."""
 USUAL_ROWS = 10_000
-"""Rows of a dummy table if the number of privacy units is confidential (under add-remove): a round number that depends
-on no record."""
+"""Rows of a dummy table (made-up values) if the number of privacy units is confidential (under add-remove): a round
+number that depends on no record."""
 
 
 def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] | None = None) -> pa.Table:
@@ -186,7 +186,7 @@ REFUSED_STATUS = 3
 """Exit status of the parsing process if it refuses a table: its standard output then is the reason. Any other status
 but 0 means an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
-"""Error message for a file that cannot be parsed within the limits."""
+"""Refusal of an uploaded file that cannot be parsed as a table within the limits of time and memory."""
 _PARSING_SLOT = BoundedSemaphore(1)
 """Semaphore by which one table is parsed at a time, so that uploads cannot exhaust the memory; another upload meanwhile
 is refused, not queued."""

@@ -33,7 +33,7 @@ OPTION_PATTERN = re.compile(r"--([a-z][a-z-]*)")
 PYTHON_EXAMPLE = re.compile(r",? as in (?:[A-Z]\w+\([^;]*\)|\w+=[^;]*)")
 """An example in Python in an error message, which is cut out on pages."""
 QUESTION_CLASS = re.compile(r"see (\w+)Question")
-"""A reference to another class of questions, which pages replace by its title."""
+"""A class of questions that an error message refers to; pages show the question's title in its place."""
 OTHER_FIELD_PATTERN = re.compile(r"(differ from|column than) (\w+)\b")
 """An error text that names a second field; pages show that field's label in the place of its name."""
 

@@ -85,7 +85,7 @@ FIELD_LABELS: Mapping[str, str] = {
     "explained_by": "Explanatory columns", "and_column": "Second column", "smallest": "Smallest bound",
     "and_smallest": "Smallest bound of the second column", "weight_cap": "Largest weight",
 }  # fmt: skip
-"""Labels of fields on pages, where the name of the option in words does not do."""
+"""Labels of fields on pages, by the name of the option; without an entry, the option's own words are the label."""
 LABELS_BY_QUESTION: Mapping[tuple[str, str], str] = {
     ("model-pair", "first"): "Score of the first model", ("model-pair", "second"): "Score of the second model",
     ("survival-model", "scores"): "Range and cells of the score",
@@ -140,14 +140,15 @@ HELP_ON_PAGES: Mapping[str, str] = {
 AUTOMATIC_RANGE_QUESTIONS = frozenset({
     "cdf", "quantiles", "histogram", "summary", "sum", "mean", "variance", "survival", "scores",
 })  # fmt: skip
-"""Questions that find the range of a column privately, for a part of their price."""
+"""Questions that find the range of a column privately, for a part of their price; others need a range."""
 DATE_QUESTIONS = frozenset({"cdf", "quantiles", "histogram"})
-"""Questions about dates and times with a private range search."""
+"""Questions that can be asked about dates and times; in the forms of others such columns are not offered."""
 DEFAULT_CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
-"""Default numbers of cells by question; for scores, the default of the question without a grid."""
+"""Default numbers of cells in forms, by question (others: `OTHER_DEFAULT_CELLS`); for scores, that of the question
+without a grid."""
 POSITIVE_CATEGORIES = frozenset(
     {"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"}
 )

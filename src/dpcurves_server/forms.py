@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
 MODEL_PREFIX = "@"
-"""Prefix of a model's name in a field: the model computes the values that a column would hold."""
+"""Prefix of a stored model's name in a field: the model then computes the values that a column would hold."""
 NUMBER_FIELDS = frozenset(
     {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
 )

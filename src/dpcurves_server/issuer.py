@@ -46,7 +46,7 @@ signed otherwise is refused."""
 REQUEST_SECONDS = 10
 """Seconds: timeout of a request to the identity provider, so that an unreachable provider holds no request longer."""
 OTHER_BROWSER_MESSAGE = "the sign-in began in another browser, or too long ago; sign in again"
-"""Error message for a redirect whose state does not match the browser's secret."""
+"""Refusal of a sign-in at the identity provider that comes back to a browser without the secret of its beginning."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -44,7 +44,8 @@ PERSON = "you"
 LEDGER_ENDING = ".dpcurves-ledger"
 """Ending that is added to the table's file name for the ledger (budget and releases), a file beside the table."""
 DELIMITERS = (",", ";", "\t", "|")
-"""Field separators that are looked for in the header line; of equally frequent ones, the first."""
+"""Field separators that are looked for in the header line of a CSV file: the most frequent is taken; of equally
+frequent ones, the first."""
 QUOTED_NAME = re.compile(rb'"[^"]*"')
 """A quoted name in a header line; it is removed before the field separators are counted."""
 
@@ -99,7 +100,8 @@ RANGES_BY_WORD: Mapping[str, tuple[str, str]] = MappingProxyType({
     "probability": ("0", "1"), "prob": ("0", "1"), "p": ("0", "1"), "risk": ("0", "1"), "year": ("1900", "2100"),
     "month": ("1", "12"), "hour": ("0", "24"), "bmi": ("10", "80"),
 })  # fmt: skip
-"""Ranges of numbers, by a word of the column's name that implies them. The user confirms or corrects them."""
+"""Ranges that are proposed for a column of numbers, by a word of its name. No value is read; the user confirms or
+corrects them."""
 NUMBER_WORDS = frozenset({
     "amount", "balance", "cost", "count", "days", "delay", "distance", "duration", "fee", "height", "hours", "income",
     "length", "minutes", "months", "number", "pay", "price", "rate", "salary", "size", "spend", "time", "value",
@@ -120,7 +122,7 @@ FLAG_WORDS = frozenset({
 })  # fmt: skip
 """Words in the names of columns that are proposed as two classes, such as 0 and 1, or no and yes."""
 CLASS_SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
-"""Usual spellings of two classes. The user chooses one, because a header does not show the spelling of a file."""
+"""Spellings of two classes that the user can choose from, because a header does not show the spelling of a file."""
 DATE_WORDS = frozenset({
     "birthday", "birthdate", "date", "datum", "dob", "einzug", "fecha", "geburtsdatum", "timestamp",
 })  # fmt: skip

@@ -65,7 +65,7 @@ class Principal:
 
 
 MACHINE = Principal("the machine", is_machine=True)
-"""The administrator at the machine's command line, who has all rights."""
+"""Who acts at the command line of the server's machine: an administrator who has all rights, without an account."""
 
 
 class Right(Enum):
@@ -112,7 +112,7 @@ class Subject:
 
 
 NO_SUBJECT = Subject()
-"""The object of permissions that are not about a dataset or a project."""
+"""Object of rights that are not about a dataset or a project, in the check of a right."""
 Rule = Callable[[Principal, Subject], bool]
 """Function that returns True if a principal has a right on a subject."""
 

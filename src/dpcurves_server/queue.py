@@ -49,8 +49,8 @@ may be started a second time."""
 DEFERRED_WORKER = "later"
 """Value of the field `worker` of a question that waits for its next try: no worker takes it before that time."""
 RETRY_SECONDS = (2, 10, 60, 600)
-"""Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down. The
-last wait repeats."""
+"""Seconds before the first, second, ... retry of a paid question whose counting failed, as when a disk is full or an
+engine is down. The last wait repeats."""
 
 
 class WorkerRole(Enum):
@@ -377,7 +377,8 @@ def _last_taken(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 
 _TURNS = (_last_taken(_OTHERS.c.person == QUESTIONS.c.person), _last_taken(_OTHERS.c.project == QUESTIONS.c.project))
-"""Order of questions that are counted: by the person served longest ago, then by the project served longest ago."""
+"""SQL order in which paid questions are counted: of the person served longest ago, then of the project served longest
+ago, so that nobody keeps others waiting."""
 
 
 def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bool = False) -> Row[Any] | None:

@@ -91,7 +91,8 @@ REQUESTED_MEDIA_TYPES = {
 }  # fmt: skip
 """Media types of the file formats that are drawn when they are requested, and not stored."""
 TRANSLATED_MEDIA_TYPES = {"svg": "image/svg+xml", "html": "text/html"}
-"""Media types of files that are drawn on request for readers of other languages: English ones are stored."""
+"""Media types of the file formats that are drawn when a reader of another language requests them; only English ones are
+stored."""
 _IS_COMPARABLE = LruCache[bool](1000)
 """Whether each release can be compared with a synthetic table, by its id; the 1,000 used last are kept."""
 

@@ -38,13 +38,13 @@ Result = TypeVar("Result")
 
 MACHINE, AUDITOR = "curator", "auditor"
 PRICE = PrivacyLoss.pure("0.3")
-"""Loss of a request. Three fit the cap; the fourth must be refused."""
+"""Privacy loss of a simulated request. Three fit the cap; the fourth must be refused."""
 CAP = PrivacyLoss.pure(1)
 """Privacy budget of the simulated accounts."""
 REQUESTS = ("a", "b", "c", "d")
 """Request ids under which simulated processes charge: several processes use the same ones."""
 STEPS = 4
-"""Steps of the simulated stream of counts that are followed; the schedule ends with the last one."""
+"""Steps of the simulated stream of counts: it ends after the last one."""
 COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)
 """Counts of the simulated stream: noisy counts of three states, published without smoothing."""
 TABLE = {"x": [1.0, 2.0, 3.0, 3.5] * 3}

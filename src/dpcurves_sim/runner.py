@@ -52,7 +52,7 @@ class Scenario(Protocol):
 MODULES = MappingProxyType(
     {"ledger": "ledgers:LedgerScenario", "sites": "sites:SitesScenario", "servers": "servers:ServersScenario"}
 )
-"""Module and class of each scenario by its name."""
+"""Module and class of each scenario, as ``module:class``, by the name that the command line takes."""
 
 
 DEADLOCK_PREFIXES = ("no progress", "no answer")

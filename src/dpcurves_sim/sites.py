@@ -57,11 +57,11 @@ from .world import Violation, World, replace_attributes
 QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
 """The histogram that simulated analysts ask the sites for."""
 UNAPPROVED_QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=2))
-"""A question that an officer with a list does not approve."""
+"""A question that is not on an officer's list of approved questions: sites must not answer it."""
 UNASKED_QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=6))
-"""A question on an officer's list that no analyst asks."""
+"""A question on an officer's list of approved questions that no analyst asks."""
 UNKNOWN_COLUMN_QUESTION = HistogramQuestion("height", dp.Grid(0, 90, cells=2))
-"""A question about a column that no site has."""
+"""A question about a column that no site has: sites must not answer it."""
 PRICE = PrivacyLoss.pure(1)
 """Privacy loss of each simulated request: epsilon 1."""
 COORDINATOR = "coordinator"

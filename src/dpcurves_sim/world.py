@@ -44,7 +44,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Default probabilities and durations of the simulated world."""
 PROCESS_KILLED = "process killed"
 """Fault: the process ends at once. Its writes stay in the system's cache, also unflushed writes."""
 POWER_LOST = "power lost"

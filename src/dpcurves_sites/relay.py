@@ -67,9 +67,10 @@ MOST_POLLS = 4
 """Largest number of waiting requests (long polls) of one ticket: an honest holder has one, and another after a lost
 connection. A further one is refused (status 429)."""
 MOST_ROUNDS_OF_ONE = 64
-"""Largest number of rounds of one analyst on the message board; with more, the oldest is dropped."""
+"""Largest number of rounds of one analyst that the coordinator keeps; with more, the oldest is dropped."""
 MOST_STORED_BYTES = 2**32
-"""Largest size of all messages on disk, in bytes; with more, the oldest rounds are dropped."""
+"""Bytes: the largest size of all messages of rounds on the coordinator's disk; with more, the oldest rounds are
+dropped."""
 MOST_ROUNDS = 2**12
 """Largest number of rounds in memory, and of requests whose left-out sites are remembered; with more, the oldest are
 dropped."""

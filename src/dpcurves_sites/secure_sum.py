@@ -388,7 +388,7 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
 WORDS_PER_CHUNK = 2**15
 """64-bit words of a mask that are derived and added at once, which bounds memory; the masks do not depend on it."""
 _ZEROS = bytes(8 * WORDS_PER_CHUNK)
-"""Zero bytes of `WORDS_PER_CHUNK` words, whose encryption is the mask's key stream."""
+"""Zero bytes of `WORDS_PER_CHUNK` words: a stream cipher encrypts them to the words of a mask."""
 
 
 def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -> bytes:

@@ -36,7 +36,7 @@ SITE_SECONDS = 600.0
 COORDINATOR_SECONDS = 60.0
 """Seconds: timeout of waiting for the coordinator's answer to a request."""
 END_OF_EXCHANGE = b"over"
-"""The answer that ends the exchange: the coordinator is down, or the run was stopped."""
+"""Answer to a site's app that ends the run of Flower or NVFlare: the coordinator is down, or the run was stopped."""
 
 
 def pack_parts(parts: Sequence[bytes]) -> bytes:

@@ -92,7 +92,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Numbers that steer how score groups are cut."""
 
 PILOT_FRACTION = Fraction(1, 10)
 """Budget fraction of the pilot query by whose counts score groups are cut; the groups get the rest."""

@@ -355,7 +355,7 @@ MODEL_FORECAST = ForecastKind(
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
-"""Forecast of models at a horizon: the error of the area under the ROC curve."""
+"""Forecast of questions about a model at a time horizon: the error of the area under the ROC curve."""
 
 
 INTERVAL_FORECAST = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
@@ -382,7 +382,7 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
 
 
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
-"""Functions that write further lines of a plan, by type of question."""
+"""Functions that write further lines of a printed plan, by type of question; plans of other types have none."""
 
 
 def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:

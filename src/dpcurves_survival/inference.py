@@ -53,7 +53,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Numbers that steer curves, bands and tests of survival."""
 
 
 class AtRisk(NamedTuple):

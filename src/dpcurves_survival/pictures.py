@@ -43,9 +43,9 @@ AT_RISK_MARK = "at risk"
 """Matplotlib id (gid) of the last text of each row of the table, by which the rows that are there already are counted;
 the next row is written below them."""
 DARK_TITLE_COLOUR = "#333333"
-"""Colour of that title on a light background."""
+"""Colour of the title of a table of numbers at risk on a light background."""
 PALE_TITLE_COLOUR = "#cccccc"
-"""Colour of that title on a dark background."""
+"""Colour of the title of a table of numbers at risk on a dark background."""
 
 
 class AtRiskRow(NamedTuple):

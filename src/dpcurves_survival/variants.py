@@ -834,7 +834,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Numbers that steer the intervals of interval-censored curves."""
 
 INTERVAL_STREAM = 26
 """Index of the first stream of the fixed random numbers that simulate noise in these intervals."""

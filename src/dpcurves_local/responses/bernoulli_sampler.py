@@ -307,7 +307,7 @@ Rows = NDArray[np.uint64]
 """Sets as bit masks, shape (sets, words); the lowest bit of the first word is the first element."""
 
 _HALFWORD_VALUES = 2**16
-"""Number of values of a random word of 16 bits."""
+"""Number of values of a random half word of 16 bits, from which uniform integers are drawn."""
 _TRY, _LOOKED_UP = 12.0, 4.0
 """Cost, in random bytes, of inserting or removing an element, and of looking up a byte of draws; measured."""
 _TRIES, _AT_ONCE = 32, 2**15

@@ -929,7 +929,8 @@ class UnaryEncoding(BitVectorRandomiser):
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KaryRandomisedResponse, HadamardResponse, SubsetSelection, UnaryEncoding)
-"""All randomisers, with distinct `NAME` attributes. To add a randomiser, write a class above and add it here."""
+"""All randomisers of reports, with distinct `NAME` attributes; a task takes the most accurate one whose reports are
+short enough. To add a randomiser, write a class above and add it here."""
 LONGEST_REPORT = 64
 """Bytes of a report at most, by default: a randomiser with a longer report is not chosen even if its error is
 smaller."""

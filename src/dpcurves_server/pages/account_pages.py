@@ -31,7 +31,7 @@ from .page_context import ADMITTED, RefusableForm, Visit, download, parse_price,
 from .refused_forms import FieldName, capitalize_rule
 
 SIGN_IN_PATH = "/oidc"
-"""Path that redirects to the issuer."""
+"""Path at which a sign-in begins: it redirects to the identity provider."""
 REDIRECT_PATH = "/oidc/back"
 """Path (redirect URI) to which the identity provider sends the browser back after a sign-in."""
 PENDING_SIGN_IN_COOKIE = "__Host-dpcurves-errand"

@@ -230,7 +230,7 @@ CONFIRMATIONS = {
     "kept": "The model is stored. Choose it in any field of a score column.", "back": "The token is revoked.",
     "out": "You are signed out.", "again": "Sign in with the new password.",
 }  # fmt: skip
-"""Confirmation messages by the value of the query parameter `said`."""
+"""Messages that a page shows after an action, by the value of the query parameter `said`; other values show none."""
 CSRF_FIELD = "csrf"
 """Name of the hidden form field with the session's CSRF token; a form without the right token is refused."""
 NOT_DRAWN = 202

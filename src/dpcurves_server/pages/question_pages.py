@@ -51,9 +51,9 @@ from ..synthetic import SyntheticTable
 from .page_context import CSRF_FIELD, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
 
 AMOUNT_FIELD = "amount"
-"""The form field of the price."""
+"""Name of the form field of the price (epsilon or rho)."""
 BUTTON_FIELD = "do"
-"""The form field of the pressed button."""
+"""Name of the form field of the pressed button; its value `ask` asks the question, any other shows the plan."""
 ROW_SHARE_FIELD = "share_of_rows"
 """The form field of the guessed share of rows that pass the filter, on which the expected errors and the sketch depend;
 it is not part of the question."""

@@ -95,7 +95,7 @@ class SentForm:
 
 
 NO_SENT_FORM = SentForm()
-"""No form was refused."""
+"""Stand-in for the refused form of a page of which no form was refused: its fields are then empty."""
 
 
 def capitalize_rule(error: ArgumentError) -> str:
