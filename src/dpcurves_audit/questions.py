@@ -26,7 +26,6 @@ from dpcurves.data import Grid, UnlistedCategories
 from . import neighbouring_datasets as families
 from .neighbouring_datasets import ADD_REMOVE, NeighbouringDatasets
 
-# Names of columns.
 COLUMN = "value"
 """Name of the column of numbers in the audited data sets."""
 LABEL = "label"

@@ -21,7 +21,6 @@ from dpcurves.cli.ask_file import FieldQuestions, make_question_command
 from dpcurves.cli.output import ResultView, ViewTable, interleave_groups
 from dpcurves.cli.terminal import Misuse
 
-# Help of --model-note, and its default.
 MODEL_HELP = "What pictures and JSON say about the model."
 """Help text of the option ``--model-note``."""
 PUBLIC_MODEL_RULE = "the model is taken as public"

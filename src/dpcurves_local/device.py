@@ -50,7 +50,7 @@ from dpcurves.records.monotone import find_chain, invert_grid
 
 from .report_file import normalize_name
 
-_SCALAR_TYPES = (str, int, float)  # types of values that can equal a category
+_SCALAR_TYPES = (str, int, float)
 """Types of values that can equal a category; any other value counts as matching none."""
 
 

@@ -64,11 +64,10 @@ VERSION = 1
 MOST_PEOPLE = 2**31
 """People: the largest number of people of a task, as counts and products of two counts stay within 64 bits; more are
 refused."""
-KEY_PATTERN = re.compile("[0-9a-f]{64}")  # an inviter's public key (Ed25519) in hexadecimal digits
+KEY_PATTERN = re.compile("[0-9a-f]{64}")
 """An Ed25519 public key in hexadecimal digits: that of an inviter, whose signature makes an invitation valid."""
 _FIELDS = "local_task", "people", "loss", "question", "target", "coins", "rounding", "invitations"
 """Fields of the task document (JSON); one with further fields is refused."""
-# Constructors of a loss, by its name in the document.
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
 """Constructors of a privacy loss, by its name in the task document; other names are refused."""
 

@@ -150,7 +150,6 @@ class SyntheticProposal:
     digest: str
 
 
-# Refusals of uploads that resemble the confidential table, and the option by which a steward insists.
 EQUAL_ROWS = "this is the confidential table itself: its rows are the registered ones; send one that was made up"
 """Refusal of an upload whose rows are those of the confidential table; nobody can confirm it."""
 SIMILAR_ROWS = "many of its rows are rows of the confidential table: is it the wrong file? To send it anyway, {}"

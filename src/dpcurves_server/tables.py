@@ -29,19 +29,15 @@ from dpcurves_parties.serving.database import (
 
 METADATA = sql.MetaData()
 """All tables of the server's database, from which it is created."""
-# Passwords are hashed by Argon2id.
 PEOPLE = Table(
     "dpcurves_people", METADATA, *text_key_columns("name"), *text_columns("password"),
     Column("locked", sql.Boolean, nullable=False), *text_columns("made_at"),
 )  # fmt: skip
 """One row per account, with its password as an Argon2id hash."""
-# `dataset` is set for stewards, and empty for other roles.
 ROLES = Table("dpcurves_roles", METADATA, *text_key_columns("person", "role", "dataset"))
 """One row per role of an account; `dataset` is set for stewards, and empty for other roles."""
-# Subject identifiers, one per identity provider: they are unique within an issuer only.
 SUBJECTS = Table("dpcurves_subjects", METADATA, *text_key_columns("issuer", "subject"), *text_columns("person"))
 """One row per account at an identity provider (`issuer`), where `subject` is its identifier, unique there only."""
-# `ends` of sessions and tokens is in seconds since 1970.
 SESSIONS = Table(
     "dpcurves_sessions", METADATA, *text_key_columns("digest"), *text_columns("person", "csrf", "made_at"),
     integer_column("ends"),
@@ -54,8 +50,6 @@ TOKENS = Table(
     sql.Index("dpcurves_tokens_of_person", "person"),
 )  # fmt: skip
 """One row per API token of a program: `digest` is its hash, `ends` is in seconds since 1970."""
-# `account` names an account of the ledger; `source` (JSON) is the secret location of the records; `columns` (JSON) is
-# the public schema.
 DATASETS = Table(
     "dpcurves_datasets", METADATA, *text_key_columns("name"), *integer_key_columns("version"),
     *text_columns("account", "relation", "source", "columns"), Column("units", BigInteger),
@@ -68,7 +62,7 @@ PROJECTS = Table(
 )
 """One row per project, which asks about one dataset."""
 MEMBERS = Table("dpcurves_members", METADATA, *text_key_columns("project", "person"))
-"""One row per person and project whose questions this person may ask."""
+"""One row per member of a project: members ask its questions."""
 MODELS = Table(
     "dpcurves_models",
     METADATA,
@@ -92,20 +86,19 @@ QUESTIONS = Table(
     sql.Index("dpcurves_questions_of_project", "project", "number"),
 )  # fmt: skip
 """One row per question, in the order in which they were asked; it serves as the queue of the workers."""
-# `id` is the question's; `svg` and `csv` are empty until a worker has drawn them; `facts` (JSON) feed the HTML summary.
 RELEASES = Table(
     "dpcurves_releases", METADATA, *text_key_columns("id"), *text_columns("curve", "svg", "csv", "facts"),
     Column("published_at", Text), Column("published_by", Text),
 )  # fmt: skip
-"""One row per result of a question, with the same `id`; `svg` and `csv` are empty until a worker has drawn them."""
-# `statement` is the privacy statement of the table; `packed` is the table as Parquet.
+"""One row per result of a question, with the same `id`; `svg` and `csv` are empty until a worker has drawn them, and
+`facts` (JSON) feed the HTML summary."""
 SYNTHETIC = Table(
     "dpcurves_synthetic_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
     *text_columns("statement"),
     *bytes_columns("packed"), *text_columns("made_at"),
 )  # fmt: skip
-"""One row per synthetic table of a dataset's version; `packed` is the table as Parquet."""
-# Addresses from which a person has signed in, as digests: strangers elsewhere cannot keep this person out.
+"""One row per synthetic table of a dataset's version: `statement` is its privacy statement, `packed` the table as
+Parquet."""
 ADDRESSES = Table(
     "dpcurves_known_addresses",
     METADATA,
@@ -114,14 +107,12 @@ ADDRESSES = Table(
 )
 """One row per address, as a digest, from which a person has signed in: strangers elsewhere cannot lock this person
 out."""
-# A synthetic table that waits for a second person: `person` sent it, `resemblance` is a word of `lookalikes`.
 PROPOSED_TABLES = Table(
     "dpcurves_proposed_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
     *text_columns("statement"), *bytes_columns("packed"), *text_columns("made_at", "person", "resemblance"),
 )  # fmt: skip
-"""One row per synthetic table that waits for a second person's consent; `person` sent it."""
-# The form of a question about a local table: `word` is the word of the command line, `fields` (JSON) the texts of its
-# fields. A command is written from them.
+"""One row per synthetic table that waits for a second person's consent: `person` sent it, `resemblance` is a word of
+`lookalikes`."""
 ASKED_FORMS = Table("dpcurves_asked_forms", METADATA, *text_key_columns("id"), *text_columns("word", "fields"))
 """One row per question about a local table: the command (`word`) and the texts of its form (`fields`, JSON), from which
 a command is written."""

@@ -24,8 +24,6 @@ from flwr.serverapp import Grid, ServerApp
 
 from .transport import END_OF_EXCHANGE, Forwarder, exchange_batch
 
-# Names in Flower's messages and settings: the record and the field that hold the bytes, the node's setting with the
-# socket's path, and the run's settings with the task document and the seconds after which a query is lost.
 RECORD = "dpcurves"
 """Name of the record in Flower's messages that holds the bytes of dpcurves."""
 BODY_FIELD = "octets"

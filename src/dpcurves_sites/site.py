@@ -67,7 +67,7 @@ from .trust import SecureSum, derive_round
 # SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent. `header` is the
 # round's plan and roster, and `messages_digest` the hash of the messages of the previous stage.
 METADATA = MetaData()
-"""SECRET. The tables below, which a site adds to the database of its ledger."""
+"""The tables below, which a site adds to the database of its ledger; what they hold is SECRET."""
 SUM_STEP_TABLE = Table(
     "dpcurves_sum_steps", METADATA, *text_key_columns("task", "round"),
     Column("stage", Integer, primary_key=True, autoincrement=False), *text_columns("header", "messages_digest"),
