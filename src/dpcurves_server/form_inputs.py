@@ -159,7 +159,7 @@ OTHER_DEFAULT_CELLS = "60"
 EXPRESSION_SUFFIX = ".expression"
 """Suffix of the name of the form field in which an expression is typed in the place of a column."""
 MOST_FORM_CELLS = 1024
-"""Cells: upper end of the form's slider."""
+"""Cells: upper end of the form's slider; a larger number can be typed."""
 
 
 @dataclass(frozen=True, slots=True)
