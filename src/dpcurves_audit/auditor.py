@@ -44,11 +44,13 @@ from .samplers import (
 from .search import MOST_SAMPLES, Search
 
 FALSE_REPORT_PROBABILITY = 1e-4
-"""Probability with which a comparison reports a release whose noise is fresh at every call."""
+"""Probability with which a comparison wrongly reports a release whose noise is fresh at every call. A smaller one needs
+more equal pairs before it reports."""
 COMPARED_CALLS = 24
-"""Pairs of calls in a comparison, which looks for releases whose noise is equal in two calls."""
+"""Pairs of calls of a release in a comparison, which looks for releases whose noise is equal in two calls. Fewer miss a
+release that repeats its noise only sometimes."""
 FEW_COMPARED_CALLS = 14
-"""Pairs of calls in a comparison if a release is slow, instead of `COMPARED_CALLS`."""
+"""Pairs of calls in a comparison if a release is slow or the audit quick, instead of `COMPARED_CALLS`."""
 
 
 def has_excess_coincidences(

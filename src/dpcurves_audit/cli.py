@@ -44,6 +44,7 @@ QUESTIONS = (
     "cdf", "quantiles", "histogram", "count", "sum", "mean", "variance", "summary", "bounds", "survival", "scores",
     "roc", "calibration", "hosmer-lemeshow",
 )  # fmt: skip
+"""Names of the questions that have a command, as in ``dpcurves audit cdf``."""
 
 
 @dataclass(frozen=True)
@@ -639,25 +640,29 @@ def _select_targets(settings: EverythingOptions) -> list[AuditTarget]:
 
 
 SAMPLES = MappingProxyType({"noise": 100_000, "mechanism": 5_000, "transcript": 2_000, "json": 200, "ledger": 100})
-"""Samples of each data set of a release, by its sampler, in a quick audit; ten times as many in a full one."""
+"""Samples of each data set of a release in a quick audit, by the kind of its sampler; ten times as many in a full one.
+More samples give a higher lower bound of the loss."""
 SECONDS = MappingProxyType({"noise": 3.0, "mechanism": 5.0, "transcript": 7.0, "json": 15.0, "ledger": 10.0})
-"""Processor seconds of a search, by sampler: the result does not depend on the load of the machine."""
+"""Processor seconds after which a search ends, by the kind of sampler: the result does not depend on the load of the
+machine."""
 QUICK_SECONDS = MappingProxyType({"noise": 0.4, "mechanism": 1.0, "transcript": 0.6, "json": 0.6, "ledger": 0.6})
-"""Processor seconds of a search in a quick audit, by sampler."""
+"""Processor seconds after which a search of a quick audit ends, by the kind of sampler."""
 QUICK_EXACT_FRACTION = MappingProxyType({"mechanism": 0.3})
-"""Fraction of these seconds where the exact loss is printed too. Noise has all of its seconds, because samples alone
-show faults of samplers: in three tenths of them one of three trials missed a fault."""
+"""Fraction of `QUICK_SECONDS` for targets whose exact loss is printed too, by the kind of sampler. Noise has all of its
+seconds, because samples alone show faults of samplers: in three tenths of them one of three trials missed a fault."""
 QUICK_QUESTIONS = (
     "cdf", "quantiles", "count", "bounds", "roc", "calibration", "verification", "weighted mean", "partition selection",
     "curve of any range", "learned scorer", "competing risks",
 )  # fmt: skip
-"""Questions whose rounds a quick audit covers, by the part of the target's name before the colon."""
+"""Questions whose rounds (successive releases) a quick audit covers, by the part of the target's name before the colon;
+others are left to a full audit."""
 QUICK_PUBLIC_FUNCTIONS = (
     "cdf: add-remove", "histogram of units", "histogram of units without a bound: add-remove",
     "weighted curve: replace-one", "partition selection: add-remove", "followed stream of totals",
     "report with public coins, handed in: epsilon 1",
 )  # fmt: skip
-"""Public functions that a quick audit covers, by the whole name of the target. A test holds that all of them exist."""
+"""Calls of public functions that a quick audit covers, by the whole name of the target; others are left to a full
+audit. A test holds that all of them exist."""
 
 
 QUICK_MECHANISMS = ("stream, totals by buffers",)
@@ -723,7 +728,10 @@ COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType({
     "command": audit_command, "package": audit_package, "self": audit_everything,
     **{name: _make_question_command(name) for name in QUESTIONS},
 })  # fmt: skip
+"""Commands of the group `dpcurves audit`, by name: of own functions and programs, of this package, and of each
+question."""
 
 PACKAGE_COMMANDS = PackageCommands(
     groups={"audit": Group("Privacy audits: a lower confidence bound of the privacy loss of a release.", COMMANDS)}
 )
+"""The group `audit`, which this package adds to the commands of `dpcurves`."""

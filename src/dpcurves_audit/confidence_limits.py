@@ -36,7 +36,7 @@ from dpcurves.privacy import format_loss
 
 Counts = NDArray[np.int64]
 ORDERS = np.array([1.05, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 6, 8, 12, 16, 32, 64])
-"""Orders of Rényi divergences at which zero-concentrated privacy is tested."""
+"""Orders of Rényi divergences at which a claimed rho (zero-concentrated privacy) is tested; the largest rho counts."""
 
 
 def find_probability_lower_bound(hits: Any, samples: Any, error: float) -> Any:

@@ -37,12 +37,16 @@ from .samplers import CallableSampler, KilledSampler, Publish, Sampler, as_csv
 
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 EPSILON_ONE = PrivacyLoss.pure(1)
+"""Claimed loss of many audited targets: epsilon 1, without delta."""
 RHO_HALF = PrivacyLoss.zcdp(Fraction(1, 2))
+"""Claimed loss of targets with Gaussian noise: zero-concentrated, rho 1/2."""
 STREAM_STEPS = 4
-"""Time steps of a stream, and cells of a grid, in these targets."""
+"""Time steps of the audited streams, and cells of the audited grids: few, so that all outcomes occur often."""
 CALL_SECONDS = 120.0
-"""Seconds: timeout of a call of this package; the first call may compile, on a busy machine."""
+"""Seconds: timeout of a call of this package, which then counts as the outcome "hangs". The first call may compile, on
+a busy machine."""
 PASSWORD = "correct horse battery"
+"""Password of the made-up people of an audited server, whose database is deleted afterwards; it protects nothing."""
 
 
 @dataclass(frozen=True)
@@ -582,7 +586,7 @@ def ask_federation(data: Any) -> Mapping[str, Any]:
 
 
 SITES = 3
-"""Sites of the federation that is audited."""
+"""Number of sites of the federation that is audited."""
 
 
 def _list_site_targets() -> Iterator[AuditTarget]:

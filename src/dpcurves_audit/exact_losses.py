@@ -157,7 +157,8 @@ def list_exact_losses(targets: Iterable[AuditTarget], *, quick: bool) -> Iterato
 
 
 QUICK_PAIRS = 8
-"""Pairs of neighbours in a quick audit: for noisy sums, opening their tables takes nearly all of its time."""
+"""Pairs of neighbouring data sets of each family in a quick audit: opening their tables takes nearly all of its time.
+More pairs can show a larger loss."""
 
 
 def _choose_target_loss(target: AuditTarget, *, quick: bool) -> Callable[[], float] | None:
@@ -283,7 +284,8 @@ def _find_sums_loss(sampler: Any, family: NeighbouringDatasets, claim: PrivacyLo
 
 
 MOST_DEVIATIONS = 12
-"""Standard deviations of a sum of shares beyond which its distribution is cut off, besides what an order shifts."""
+"""Standard deviations of a sum of noise shares, besides what an order shifts, beyond which its distribution is cut off
+and outcomes are left out."""
 
 
 def _find_sites_loss(sampler: SitesSampler, family: NeighbouringDatasets) -> float:
@@ -694,7 +696,7 @@ def sum_over_minimums(mechanism: Any, table: Table, plan: Plan) -> dict[Any, flo
 def _find_choice_loss(
     mechanism: Any, query: Any, find_distribution: FindDistribution, claim: PrivacyLoss, neighbours: Neighbours
 ) -> float:
-    """Return the largest loss of a choice over all neighbouring tables of up to `RECORDS` records.
+    """Return the largest loss of a choice over all neighbouring tables of up to `MOST_RECORDS` records.
 
     Args:
         mechanism: The mechanism.

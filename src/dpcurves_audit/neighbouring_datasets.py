@@ -30,9 +30,10 @@ from dpcurves.privacy import Neighbours
 ADD_REMOVE, REPLACE_ONE = Neighbours.ADD_REMOVE, Neighbours.REPLACE_ONE
 Floats = NDArray[np.float64]
 LARGE_VALUE = 1e308
-"""Value near the largest double: sums of two overflow."""
+"""Value near the largest double: the sum of two overflows to infinity."""
 UNUSUAL_VALUES = (nan, inf, -inf, LARGE_VALUE, -LARGE_VALUE, 5e-324, -0.0)  # the smallest positive double
-"""Values that arithmetic or a parser may treat specially."""
+"""Values of records that arithmetic or a parser may treat specially: not a number, infinite, largest, smallest, minus
+0."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,13 +20,16 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 LARGEST_SCORE = 1.7e308
-"""Largest absolute value of a parsed number, just below the largest double; infinite numbers are clipped to it."""
+"""Largest absolute value of a number in an outcome, just below the largest double; larger and infinite ones are clipped
+to it."""
 NOT_A_NUMBER = -1.75e308
 """Number that replaces a NaN in an outcome, outside of the clipped range; NaN itself marks an absent number."""
 MOST_NUMBERS = 4096
-"""Largest count of numbers that are parsed from an outcome; further numbers are dropped."""
+"""Largest count of numbers of one outcome that are compared; further numbers are dropped, so a loss in them alone is
+not found."""
 PSEUDOCOUNT = 0.5
-"""Outcomes that are added to the count of every atom and bin in a log-ratio, so that no log-ratio is infinite."""
+"""Outcomes that are added to the count of every distinct outcome and every bin in a log-ratio of two data sets, so that
+no log-ratio is infinite."""
 
 
 class Failure:

@@ -26,11 +26,14 @@ from dpcurves.data import Grid, UnlistedCategories
 from . import neighbouring_datasets as families
 from .neighbouring_datasets import ADD_REMOVE, NeighbouringDatasets
 
-# Names of columns.
 COLUMN = "value"
+"""Name of the column of numbers in the audited data sets."""
 LABEL = "label"
+"""Name of the column of classes, or of events of a survival curve, in the audited data sets."""
 SCORE = "score"
+"""Name of the column of scores, or of times of a survival curve, in the audited data sets."""
 UNIT = "unit"
+"""Name of the column that identifies the privacy unit in the audited data sets."""
 Record = tuple[Any, ...]
 
 
@@ -91,7 +94,7 @@ QUESTIONS: Mapping[str, AuditQuestion] = {
     "calibration": _make_score_question("CalibrationQuestion"),
     "hosmer-lemeshow": _make_score_question("HosmerLemeshowQuestion"),
 }
-"""Questions by the names of their commands."""
+"""Audited questions by the names of their commands: how each is made on a grid, and its data sets."""
 
 
 def find_column_types(rows: Sequence[Record]) -> list[Any]:
@@ -182,15 +185,19 @@ def _replace_records(
 
 
 CLASSES = dp.Categories(LABEL, (0, 1, 2))
+"""Label column of the audited questions about three classes."""
 KINDS = dp.Categories("kind", ("a", "b"))
+"""Column of two groups in the audited questions about groups."""
 WEIGHT_CAP = 4.0
-"""Units of the weights. Public cap on the weight of a record in these questions."""
+"""Public cap on the weight of a record in the audited questions, in units of the weights; larger weights are
+clipped."""
 FOUR_CELLS = Grid(0, 1, cells=4)
-"""Grid of four cells on [0, 1]: few, so that all answers occur often."""
+"""Grid of four cells on [0, 1] in audited questions: few, so that all answers occur often."""
 
 WEIGHTED_RECORDS = make_records_factory(
     "value weight", (1.0, 4.0), (0.0, 4.0), (0.6, 2.5), (1.0, 9.0), (0.5, 0.0), (0.5, nan), (0.5, -1.0)
 )
+"""Makes data sets whose weights are at the cap, beyond it, zero, negative and missing."""
 _timed = make_records_factory(
     "time event weight", (0.9, 1, 4.0), (0.1, 1, 4.0), (0.9, 0, 4.0), (0.6, 1, 1.5), (inf, 1, 4.0), (nan, 1, 9.0)
 )
@@ -200,6 +207,8 @@ _paired = make_records_factory(
 PLANE_RECORDS = make_records_factory(
     "x y", (0.9, 0.9), (0.1, 0.1), (0.1, 0.9), (0.9, 0.1), (nan, 0.9), (2.0, -1.0), (1e308, 5e-324)
 )
+"""Makes data sets of points in the corners of the unit square, outside of it, missing, and near the limits of
+doubles."""
 _listed = make_records_factory("value kind", (0.9, "a"), (0.1, "b"), (0.1, "a"), (0.9, "b"), (0.9, "c"), (0.9, ""))
 
 FURTHER_QUESTIONS: Mapping[str, AuditQuestion] = {
@@ -344,10 +353,11 @@ FURTHER_QUESTIONS: Mapping[str, AuditQuestion] = {
         ),
     ),
 }  # fmt: skip
-"""Further questions: without a range, by other methods, with weights, groups, times, several columns, and models."""
+"""Audited questions besides `QUESTIONS`: without a range, by other methods, with weights, groups, times, several
+columns, and models."""
 
 UNLISTED_COUNTS = dp.CountQuestion("given", by=UnlistedCategories("name"))
-"""Counts of unlisted categories, by partition selection."""
+"""Audited question: counts of categories that nobody listed, which partition selection finds."""
 
 
 def make_name_datasets(edges: Any, *, adjacency: dp.Neighbours) -> NeighbouringDatasets:

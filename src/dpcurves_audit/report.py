@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NO_PROOF = "Not flagged is no proof."
-"""Warning in each report that is not flagged."""
+"""Warning in each report that is not flagged: an audit can show a loss above the claim, and never that there is
+none."""
 FORMAT = "dpcurves-audit 1"
-"""Version of the JSON format."""
+"""Value of the field `format` of a report in JSON: its kind and version."""
 NO_ANSWER = "raises ", "hangs", "ends with", "writes no"
-"""Prefixes of kinds of outcomes that are failures."""
+"""Beginnings of the kinds of outcomes that are failures; a report of failures alone states that nothing was audited."""
 
 
 @dataclass(frozen=True)
@@ -375,6 +376,7 @@ STYLE = (
     ".verdict{padding:.8rem 1rem;border-left:6px solid #4a6b5a;background:#eef4f0}"
     ".flagged{border-color:#a33;background:#fbeeee}code{background:#f0f2f5;padding:0 .2rem}"
 )
+"""Style sheet of reports in HTML; it loads nothing from elsewhere."""
 
 
 def _draw_svg_histogram(report: Report) -> str:

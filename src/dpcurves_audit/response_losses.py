@@ -34,10 +34,10 @@ from .deployments import PairAnswersSampler
 from .traced_draws import ChoicePath, Table
 
 MOST_OUTCOMES = 8
-"""Outcomes of a uniform draw that are walked. Of a draw with more outcomes, as many are taken, evenly spread: such a
-draw selects the level of a report. The report shows its level, so each level loses as much with all outcomes."""
+"""Outcomes of a uniform draw that are followed, evenly spread if it has more: such a draw selects the level of a
+report. The report shows its level, so each level loses as much with all outcomes."""
 COLUMNS = 16
-"""Columns of a Hadamard matrix at most: the lowest bits of a random byte select one."""
+"""Largest number of columns of a Hadamard matrix in these computations: the lowest bits of a random byte select one."""
 
 
 class ReportPath(ChoicePath):
@@ -256,9 +256,11 @@ def find_report_distribution(sampler: Any, data: Any) -> dict[bytes, float]:
 
 
 MOST_FULL_BITS = 16
-"""Bits of random integers that are enumerated in full; of a wider last integer, the steps at which answers change."""
+"""Bits of random integers that are enumerated in full; of a wider last integer, only the steps at which answers change,
+because there would be too many."""
 REFINED_BITS = 8
-"""Lowest bits of the last random integer that are enumerated only between two different answers."""
+"""Lowest bits of the last random integer: their values are enumerated only between two integers that give different
+answers, which saves time."""
 
 
 def find_answer_probability(sampler: PairAnswersSampler, values: tuple[int, int], known: int = 0) -> Fraction:
@@ -342,7 +344,8 @@ def find_answers_loss(sampler: PairAnswersSampler, family: Any) -> float:
 
 
 KNOWN_BITS = 0, 0b1010_0110_1100_0011
-"""Random bits of the party that reads the answer: its knowledge of them may show nothing."""
+"""Random bits of the party that reads the answer, each tried: even with them, the answer may show no more than the
+loss."""
 
 
 def compare_fractions(left: Fraction, right: Fraction) -> float:
@@ -358,7 +361,7 @@ def compare_fractions(left: Fraction, right: Fraction) -> float:
 
 
 ACCEPTANCE_BITS = 64
-"""Binary digits of acceptance probabilities."""
+"""Binary digits of acceptance probabilities, which are rounded down."""
 
 
 def find_polya_distribution(scale: Fraction, shape: Fraction, reach: int) -> NDArray[np.float64]:

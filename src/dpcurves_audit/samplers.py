@@ -43,7 +43,7 @@ from .outcome_scores import Failure
 Release = Callable[[Any], Any]
 Many = Callable[[Any, int], Any]
 SAMPLER_SECONDS = 10.0
-"""Seconds: timeout of a call; a timeout is an outcome."""
+"""Seconds: timeout of a call; a call that takes longer is stopped, and counts as the outcome "hangs"."""
 LONGEST_MESSAGE = 2000
 """Characters of an error message or of printed output that are audited as part of an outcome; the rest is cut."""
 

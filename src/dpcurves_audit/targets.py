@@ -128,7 +128,8 @@ COUNTING_METHODS = (
     "check", "count_confirming_subsets", "counts", "names", "places", "prefixes", "sized_units", "squares", "sums",
     "unit_sizes", "units", "weighted_sums",
 )  # fmt: skip
-"""Counting methods of `Records`: pure functions of their arguments."""
+"""Names of the methods of `Records` that count: pure functions of their arguments, so equal calls are answered from a
+cache."""
 
 
 class CachedRecords:
@@ -575,9 +576,11 @@ def find_question(name: str) -> AuditQuestion:
 
 
 EDGES = np.linspace(0, 1, 5)
+"""Edges of the four cells of the audited histograms, on [0, 1]."""
 GRID_CELLS = 4
-"""Cells of the grid in each audit target listed below: few, so that all answers occur often."""
+"""Cells of the grid in each audited target: few, so that all outcomes occur often."""
 EPSILON_AND_DELTA = PrivacyLoss.pure(1, Fraction(1, 100))
+"""Claimed loss of the audited partition selections: epsilon 1 and delta 1/100."""
 
 
 def list_targets() -> Iterator[AuditTarget]:
@@ -888,7 +891,7 @@ def _make_count_sampler() -> Sampler:
 
 
 FRESH_NOISE_TARGETS = "followed stream of totals", "report with public coins, handed in: epsilon 1"
-"""Names of targets outside of the core that are checked for fresh noise at each call."""
+"""Names of audited targets outside of the core which are checked for fresh noise at each call, too."""
 
 
 def run_target_checks(*, quick: bool = False) -> Iterator[tuple[str, list[Finding]]]:

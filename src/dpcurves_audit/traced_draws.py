@@ -48,11 +48,13 @@ Table = NDArray[np.int64]
 Release = Callable[[], Sequence[int]]
 """A release from one data set: a function without arguments that returns its values."""
 UNUSED_RANDOMNESS = Randomness(Randomness.from_seed(0).random_bytes, is_seeded=False)
-"""An argument of functions whose draws are replaced. It passes for a source of real noise, and draws the same bits."""
+"""An argument of functions whose draws are replaced by enumerated ones. It passes for a source of real noise, and draws
+the same bits each time."""
 ORDERS = (1.01, 1.2, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 64.0)
-"""Orders of the Renyi divergences that a zero-concentrated loss bounds."""
+"""Orders of the Rényi divergences at which a zero-concentrated loss is computed; the largest rho counts."""
 PLANTED_NOISE = 2**40
-"""Planted noise. Rounding to integers changes an entry of the matrix of noise by a relative ``2**-40``."""
+"""Value that replaces one noise at a time, to read the matrix by which noise enters the answers. It is so large that
+rounding to integers changes an entry of the matrix by a relative ``2**-40`` at most."""
 SOLVER_ERROR = 1e-6
 """Relative error of the least noise that linear programming finds; losses are rounded down by as much."""
 

@@ -55,8 +55,8 @@ from .traced_draws import (
 
 NamedLoss = tuple[str, PrivacyLoss, Callable[[], float]]
 """The name of a release, the loss that it claims, and the function that returns its largest loss."""
-RECORDS = 3
-"""Largest number of records in the tables of choices."""
+MOST_RECORDS = 3
+"""Largest number of records in the enumerated tables of choices; the number of tables grows fast with it."""
 
 
 def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
@@ -72,7 +72,7 @@ def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[Na
     setting = f"{loss}, {neighbours.value}"
     axis = (Axis(COLUMN, Grid(0, 1, cells=GRID_CELLS)),)
     find = partial(find_traced_loss, claim=loss, neighbours=neighbours)
-    for name, levels, records in (("one noisy median", 1, 5), ("noisy medians", 2, RECORDS)):
+    for name, levels, records in (("one noisy median", 1, 5), ("noisy medians", 2, MOST_RECORDS)):
         pairs = tuple(list_tables(GRID_CELLS, neighbours, records))
         median = queries.MedianQuery(axis, levels)
         yield (
@@ -89,7 +89,7 @@ def list_traced_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[Na
     yield f"reasons of missing records: {setting}", loss, partial(_find_reasons_loss, loss, neighbours)
 
 
-def list_tables(cells: int, neighbours: Neighbours, records: int = RECORDS) -> Iterator[tuple[Table, Table]]:
+def list_tables(cells: int, neighbours: Neighbours, records: int = MOST_RECORDS) -> Iterator[tuple[Table, Table]]:
     """Yield all neighbouring tables of up to `records` records, in both orders; the last cell is missing records.
 
     Args:
@@ -126,11 +126,12 @@ def make_adjacency(neighbours: Neighbours) -> Adjacency:
     Args:
         neighbours: Add-remove or replace-one.
     """
-    return neighbours.to_adjacency(EACH_RECORD, RECORDS if neighbours.has_public_units else None)
+    return neighbours.to_adjacency(EACH_RECORD, MOST_RECORDS if neighbours.has_public_units else None)
 
 
 ALL_EDGES = tuple(range(GRID_CELLS + 1))
-"""All edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them too."""
+"""Numbers of all edges of a grid, to which noisy medians are rounded; noise that leads outside gives one of them
+too."""
 
 
 def list_class_tables(neighbours: Neighbours) -> Iterator[tuple[Table, Table]]:
@@ -242,9 +243,9 @@ def _find_reasons_loss(claim: PrivacyLoss, neighbours: Neighbours) -> float:
 # Streams: all time steps of one stream are one release.
 
 STEPS = 6
-"""Time steps of short streams."""
+"""Time steps of the short streams whose loss is computed."""
 LONG_STEPS = 32
-"""Time steps of streams that need several levels of a tree, or a stored strategy."""
+"""Time steps of the streams whose loss is computed and that need several levels of a tree, or a stored strategy."""
 
 
 def list_stream_losses(loss: PrivacyLoss, neighbours: Neighbours) -> Iterator[NamedLoss]:
@@ -366,7 +367,7 @@ def run_stream(mechanism: Any, plan: Plan, tables: Table) -> list[int]:
 GROUP_STEPS = 5
 """Time steps of streams whose groups are enumerated: a tuple changes the deviation of a group by 1.6 at most."""
 WIDEST_NOISE = 40
-"""Scales beyond which noise is not summed over; its probability is below 1e-17."""
+"""Noise, in units of its scale, beyond which probabilities are not summed; they are below 1e-17 in all."""
 Decisions = tuple[int, ...]
 
 
@@ -600,7 +601,7 @@ def find_epsilon_at_delta(left: dict[Any, float], right: dict[Any, float], delta
 
 
 WIDEST_COUNT = 12
-"""Units. Larger noise counts as this, and larger released counts as two less, which reveals nothing more."""
+"""Units of noise: larger noise counts as this, and larger released counts as two less, which reveals nothing more."""
 
 
 class UniverseDraws:

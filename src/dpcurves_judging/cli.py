@@ -21,9 +21,10 @@ from dpcurves.cli.ask_file import FieldQuestions, make_question_command
 from dpcurves.cli.output import ResultView, ViewTable, interleave_groups
 from dpcurves.cli.terminal import Misuse
 
-# Help of --model-note, and its default.
 MODEL_HELP = "What pictures and JSON say about the model."
+"""Help text of the option ``--model-note``."""
 PUBLIC_MODEL_RULE = "the model is taken as public"
+"""Default of ``--model-note``, a note that results show about one model."""
 
 
 def parse_names(argument: str, text: str) -> tuple[str, ...]:
@@ -398,4 +399,6 @@ COMMANDS = (
         more="Sums of features and of their products are released by class; AUC is of folds that were left out.",
     ),
 )  # fmt: skip
+"""Commands of the questions about models that this package adds, with their options and what they can show."""
 QUESTIONS = FieldQuestions("verify", COMMANDS)
+"""These commands for `dpcurves`, which lists them after `verify`."""

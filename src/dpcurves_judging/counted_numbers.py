@@ -35,12 +35,12 @@ from dpcurves.inference.simulation import choose_draws, numbered_generator
 from dpcurves.summaries.two_classes import LEAST_MASS
 
 TABLE_STREAM = 40
-"""Number of the first random stream of the simulated tables. Table i uses this number plus 2 i, and the next one; the
-stream before it draws sampling errors. Other statistics use other numbers, so that errors are independent.
-"""
+"""Index of the first stream of the fixed random numbers that simulate noise. Table i uses this index plus 2 i, and
+the next one; the stream before draws sampling errors. Other statistics use other streams, so that errors are
+independent."""
 Tables = Sequence[FloatArray]
 PROPER_WORDS = MappingProxyType({"auc": "AUC", "brier": "Brier", "qini": "Qini"})
-"""Abbreviations and names of people in names of statistics, as readers see them."""
+"""Abbreviations and names of people in names of statistics, and how readers see them; other words stay as they are."""
 
 
 class Statistic(NamedTuple):

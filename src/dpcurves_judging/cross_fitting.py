@@ -33,7 +33,7 @@ from dpcurves.data.axis import Input, Predictor
 from dpcurves.models import Scorecard
 
 MOST_FOLDS = 20
-"""Largest number of folds."""
+"""Largest number of folds of a cross-fitted model; more are refused."""
 _STEP, _FIRST, _SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 """Constants of SplitMix64: the increment of its state, and its two multipliers."""
 

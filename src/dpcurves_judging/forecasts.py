@@ -37,7 +37,8 @@ from .pairwise_scorer import PairwiseScorerQuestion
 from .uplift import UpliftQuestion
 
 NOISELESS_LOSS = PrivacyLoss.pure(10**9)
-"""Privacy loss at which noise is 0 except with negligible probability. Used for synthetic records only."""
+"""Privacy loss so large that the noise is 0 except with negligible probability. It is used for synthetic records
+only."""
 
 
 def _make_forecast(columns: Callable[[Any, Any], Table], first_number: str) -> ForecastKind:
@@ -284,3 +285,4 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType(
         UpliftQuestion: _make_forecast(_make_uplift_columns, "uplift area"),
     }
 )
+"""How the errors of each type of question about models are forecast, for plans."""

@@ -23,6 +23,7 @@ INTRODUCTION = (
     "All numbers and curves below were computed from noisy counts; no number of a single record is shown. "
     "Curves and metrics of one release follow each other, and cost what that release cost once."
 )
+"""First paragraph of a model card, and of a report of several questions."""
 TITLE = "Model card"
 """Title of a model card for which no title is given."""
 

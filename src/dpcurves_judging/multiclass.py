@@ -58,9 +58,9 @@ from .counted_numbers import (
 )
 
 SCORE_CELLS = Grid(0, 1, cells=20)
-"""Default cells of predicted probabilities: 20 of equal width."""
+"""Default cells of predicted probabilities: 20 of equal width; scores are rounded to them."""
 CONFIDENCE_GROUPS = Grid(0, 1, cells=10)
-"""Default cells of the largest score, for calibration: 10 of equal width."""
+"""Default cells of the largest predicted probability of a record, for calibration: 10 of equal width."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

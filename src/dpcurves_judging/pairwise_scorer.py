@@ -53,11 +53,13 @@ from .counted_numbers import CountedNumbers, Statistic, Tables, divide_counts
 from .cross_fitting import MOST_FOLDS, Folds, HeldOut
 
 HELD_OUT_SCORES = Grid(-3, 3, cells=32)
-"""Cells of held-out scores, in standard deviations that follow from released sums."""
+"""Cells of held-out scores, in standard deviations that follow from released sums; scores outside are counted in the
+end cells."""
 COUNT_FRACTION = Fraction(1, 20)
-"""Budget fraction of the counts of both classes in each fold."""
+"""Budget fraction of the counts of both classes in each fold; more would leave less for scores and sums."""
 HELD_OUT_FRACTION = Fraction(1, 4)
-"""Budget fraction of the held-out scores; the sums that determine the scorer get the rest."""
+"""Budget fraction of the held-out scores, by which the scorer is judged; the sums that determine the scorer get the
+rest."""
 
 
 class FoldSums(NamedTuple):

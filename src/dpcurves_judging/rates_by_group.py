@@ -109,8 +109,11 @@ def find_largest_gap(values: FloatArray, pairs: Sequence[IntervalEstimate], most
 
 
 DRAWN_RATES = "flagged", "recall", "false_positive_rate"
+"""Rates that a plot shows, in this order, each with a panel."""
 SIMULTANEOUS_LABEL = "intervals of all groups, at once,"
+"""Beginning of a legend entry of a plot of rates: its intervals hold for all groups at once."""
 GAPS_LABEL = "intervals of all pairs of groups, at once,"
+"""Beginning of a legend entry of a plot of differences: its intervals hold for all pairs of groups at once."""
 
 
 class GroupRates(ScoresByCategory):

@@ -328,6 +328,7 @@ def _compute_qini(above: FloatArray) -> FloatArray:
 CURVE_FUNCTIONS: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
     {"uplift": _compute_uplift, "qini": _compute_qini}
 )
+"""Functions that compute a curve from cumulated counts, by the name of the curve; other names are refused."""
 
 
 def _compute_effect(totals: FloatArray) -> FloatArray:

@@ -42,7 +42,7 @@ from .reported_pairs import DebiasedReports
 
 # The distribution of randomised reports about one tiling: public support probabilities of a report.
 MOST_REPORTS = 2**50
-"""Reports at most: sums of counts then stay exact in 64-bit integers."""
+"""Largest number of reports, so that sums of counts stay exact in 64-bit integers; more are refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,8 @@ from .task import Task
 from .trust import ReportAggregator
 
 BATCH_REPORTS = 2**14
-"""Reports that are joined to one batch when they are added one by one: a batch has a fixed cost, and one of this size
-takes about a megabyte.
-"""
+"""Largest number of reports that are counted together: each batch has a fixed cost, and one of this size takes about a
+megabyte. The number changes speed and memory, not the counts."""
 
 
 def aggregate(reports: Iterable[bytes] | bytes | str | Path, task: Task) -> Any:
@@ -298,7 +297,9 @@ def _sort_indices(numbers: NDArray[np.uint64]) -> IntArray:
 INVITATION_CONTEXT = (
     b"dpcurves local invitation\n"  # signed before the task, so that no other signature is an invitation
 )
+"""First bytes of what an invitation signs, so that no signature made for another purpose passes as one."""
 UNSIGNED_INVITATION = "is not signed for this task; ask the author of the task for another invitation"
+"""Refusal of an invitation that is malformed, or not signed with the key of this task's author."""
 
 
 @dataclass(frozen=True)

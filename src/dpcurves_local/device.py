@@ -50,7 +50,8 @@ from dpcurves.records.monotone import find_chain, invert_grid
 
 from .report_file import normalize_name
 
-_CLASSES = (str, int, float)  # types of values that can equal a category
+_SCALAR_TYPES = (str, int, float)
+"""Types of values that can equal a category; any other value counts as matching none."""
 
 
 def find_slot(axes: Sequence[Axis | Categories], value: Any) -> int:
@@ -243,7 +244,7 @@ def _find_category(axis: Categories, value: Any) -> int:
     has_other = isinstance(axis, SelectedCategories)
     with suppress(Exception):  # a class of the caller may raise anything; an integer may be too long to print
         scalar = value.item() if isinstance(value, np.generic) else value
-        if isinstance(scalar, _CLASSES) and not (isinstance(scalar, float) and isnan(scalar)):
+        if isinstance(scalar, _SCALAR_TYPES) and not (isinstance(scalar, float) and isnan(scalar)):
             name = str(scalar).lower() if isinstance(scalar, bool) else str(scalar)
             same = (
                 scalar == category or name == str(category) or str(scalar) == str(category)
@@ -254,9 +255,10 @@ def _find_category(axis: Categories, value: Any) -> int:
 
 
 ROUNDING_DENOMINATOR = 2**32
-"""Denominator of rounding probabilities: 32 random bits decide."""
+"""Denominator of the probabilities of rounding a number to a neighbouring cell: 32 random bits decide."""
 MOST_FINE_CELLS = 2**20
-"""Largest number of fine cells of a grid, which resolve where a number lies between two cell middles."""
+"""Largest number of fine cells of a grid, which resolve where a number lies between two cell middles. A grid of more
+than half as many cells is refused for this rounding."""
 
 
 class Rounding(StrEnum):
@@ -379,6 +381,8 @@ class StochasticRounding:
 KEPT_TABLE_SQL = (
     "CREATE TABLE IF NOT EXISTS kept (task TEXT, person TEXT, report BLOB NOT NULL, PRIMARY KEY (task, person))"
 )
+"""SQL of the table of a device's sent reports: one row per task and person, so that a repeated request gets the same
+report."""
 
 
 @dataclass(frozen=True)

@@ -35,13 +35,11 @@ Numbers = NDArray[np.uint64]
 _FIRST, _MOST_AT_FIRST = 2**12, 2**22
 """Slots of a new hash table at least and at most, before it grows."""
 _AHEAD = 32
-"""Numbers whose slots are read ahead together, because memory latency dominates."""
+"""Numbers whose places in the hash table are read ahead together, because memory latency dominates; the number changes
+speed alone."""
 RANDOM_PSEUDONYM = np.uint64(1 << 31)
-"""The bit of a pseudonym that is set if it is random, and clear if it is a hash of a name.
-
-It is the highest bit of the lower half, of which public coins read the lowest 24 bits at most, so they do not depend on
-it.
-"""
+"""The bit of a pseudonym (64 bits) that is set if it is random, and clear if it is a hash of a name. It is the highest
+bit of the lower half, of which public coins read the lowest 24 bits at most, so they do not depend on it."""
 
 
 def normalize_name(person: str) -> str:
@@ -54,7 +52,7 @@ def normalize_name(person: str) -> str:
 
 
 PSEUDONYM_SIZE = 8
-"""Bytes of a pseudonym."""
+"""Bytes of a pseudonym, which is the id of a person in a file of reports."""
 
 
 Octets = NDArray[np.uint8]
@@ -178,15 +176,16 @@ def _insert_numbers(numbers: Numbers, table: Numbers, key: np.uint64, shift: np.
 
 
 MAGIC = b"DPLR"
-"""First bytes of a header."""
+"""First bytes of a header of a file of reports; data that begins otherwise is no such file."""
 COUNT_SIZE = 8
-"""Bytes of the number of records in a header: 4, and 4 of its checksum."""
+"""Bytes of the number of records in a header of a file of reports: 4, and 4 of its checksum."""
 CHECKSUM_SIZE = 4
-"""Bytes of the checksum of a record."""
-MOST_AT_ONCE = 2**17
-"""Records of a batch at most, which bounds memory."""
+"""Bytes of the checksum of a record; a record whose checksum is wrong is skipped and counted as damaged."""
+MOST_RECORDS_AT_ONCE = 2**17
+"""Largest number of records that are parsed together, which bounds memory; longer files are parsed in several steps."""
 SEARCHED_BYTES = 2**16
-"""Bytes that are searched for the next header in one step after damage."""
+"""Bytes in which the next header is looked for in one step after damage in a file; longer damage takes several
+steps."""
 
 
 class ReportBatch(NamedTuple):
@@ -322,13 +321,13 @@ class ReportFormat:
 
             # A part may be larger than one parsed chunk, or cut off.
             position += length
-            available = min(announced, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+            available = min(announced, (len(view) - position) // self.record_size, MOST_RECORDS_AT_ONCE)
             yield self._verify_checksums(self._view_records(view, position, available), damaged)
             damaged = 0
             position = position + available * self.record_size
             remaining = announced - available
-            while remaining and available == MOST_AT_ONCE:
-                available = min(remaining, (len(view) - position) // self.record_size, MOST_AT_ONCE)
+            while remaining and available == MOST_RECORDS_AT_ONCE:
+                available = min(remaining, (len(view) - position) // self.record_size, MOST_RECORDS_AT_ONCE)
                 yield self._verify_checksums(self._view_records(view, position, available), 0)
                 position = position + available * self.record_size
                 remaining = remaining - available
@@ -374,7 +373,7 @@ class ReportFormat:
         """
         header = self.single_header
         stride = len(header) + self.record_size
-        rows_in_batch = min((len(view) - position) // stride, MOST_AT_ONCE)
+        rows_in_batch = min((len(view) - position) // stride, MOST_RECORDS_AT_ONCE)
         if rows_in_batch < 1:
             return 0
         rows = np.frombuffer(view[position : position + rows_in_batch * stride], dtype=np.uint8).reshape(

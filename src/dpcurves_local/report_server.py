@@ -58,10 +58,12 @@ except ImportError:  # platforms without this lock
     fcntl = None  # type: ignore[assignment]
 
 ROWS_PER_BATCH = 2**16
-"""Reports per group of writes at most, and per batch when the file is read at startup: some megabytes of memory."""
+"""Largest number of reports that are written to the file together, and read together at startup: some megabytes of
+memory."""
 NOT_REPORTS_MESSAGE = (
     "the file holds something other than reports of this task and is not written to; name another file"
 )
+"""Refusal of a file of reports with a header of another task."""
 
 
 class PendingReports(NamedTuple):
@@ -298,7 +300,8 @@ def _open_locked(path: Path) -> int:
 
 
 LARGEST_MESSAGE = 2**20
-"""Bytes of a message at most, unless a single report is larger."""
+"""Bytes of an upload, unless a single report is larger: clients divide larger files, and the server refuses larger
+bodies."""
 
 
 class DeliveryCounts(NamedTuple):
@@ -405,6 +408,7 @@ class Quota:
 
 
 NO_QUOTA = Quota()
+"""No limit on the rate of reports."""
 
 
 class ReportReceiver:

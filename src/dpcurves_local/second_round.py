@@ -57,9 +57,12 @@ from .task import FILTER_RULE, VERSION, Task
 from .trust import Local, find_randomisers
 
 VERSION_FIELD = "local_second_round"
+"""Field of the document (JSON) of a second round with its version; a document without it is a first-round task."""
 _FIELDS = VERSION_FIELD, "task", "before", "curve", "first", "chances", "names", "earlier"
+"""Fields of the document of a second round; one with further fields is refused."""
 _SIX_DIGITS_UP = Context(prec=6, rounding=ROUND_CEILING)
-"""Decimal context of a printed epsilon of both rounds: six significant digits, rounded up."""
+"""Decimal context of the epsilon of both rounds together: six significant digits, rounded up, so that it is never
+understated."""
 
 
 class BitSlot(IntEnum):
@@ -118,7 +121,8 @@ def _describe_losses(area: TwoRoundArea) -> str:
 
 
 PROBABILITY_PARTS = 2**32
-"""Denominator of published probabilities: a bit is drawn by comparing 32 random bits with a numerator."""
+"""Denominator of the published probabilities of a second round: a bit is drawn by comparing 32 random bits with a
+numerator."""
 
 
 @dataclass(frozen=True)

@@ -58,14 +58,18 @@ FILTER_RULE = (
     "a second round counts people who fail a filter as tied with all scores; leave the filter out, and invite only the "
     "people who are meant"
 )
+"""Refusal of a second round of a question with a filter."""
 VERSION = 1
-"""Version of the task document and of the format of reports."""
+"""Version of the task document and of the format of reports; documents of another version are refused."""
 MOST_PEOPLE = 2**31
-"""People. Largest number of people of a task: counts and products of two counts stay within 64 bits."""
-KEY_PATTERN = re.compile("[0-9a-f]{64}")  # an inviter's public key (Ed25519) in hexadecimal digits
+"""People: the largest number of people of a task, as counts and products of two counts stay within 64 bits; more are
+refused."""
+KEY_PATTERN = re.compile("[0-9a-f]{64}")
+"""An Ed25519 public key in hexadecimal digits: that of an inviter, whose signature makes an invitation valid."""
 _FIELDS = "local_task", "people", "loss", "question", "target", "coins", "rounding", "invitations"
-# Constructors of a loss, by its name in the document.
+"""Fields of the task document (JSON); one with further fields is refused."""
 _LOSSES = {"epsilon": PrivacyLoss.pure, "rho": PrivacyLoss.zcdp}
+"""Constructors of a privacy loss, by its name in the task document; other names are refused."""
 
 
 def choose_grid(kernel: Function, lower: float, upper: float, *, people: int, loss: PrivacyLoss) -> Grid:

@@ -43,19 +43,21 @@ from .responses.bernoulli_sampler import sample_uniform
 from .responses.randomiser import LONGEST_REPORT, Reports, make_contiguous, mark_zero_tails
 
 MOST_CELLS = 2**20
-"""Cells of all categories together at most, so that the tables of one level stay below some megabytes."""
-_LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
-"""Levels of a tree at most, by use of the counts. The mean of a curve (`AREA`) depends mostly on coarse intervals, so
-more levels, the finer with few people, can help.
-"""
+"""Largest number of cells of all categories together, so that the tables of one level stay below some megabytes; more
+are refused."""
+_MOST_LEVELS = {CountUse.CELLS: 10, CountUse.PREFIXES: 10, CountUse.AREA: 20}
+"""Largest number of levels of a tree of intervals that is tried, by use of the counts. The mean of a curve (`AREA`)
+depends mostly on coarse intervals, so more levels, the finer with few people, can help."""
 _LEVEL_RATIOS = {
     CountUse.CELLS: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.PREFIXES: (Fraction(1, 2), Fraction(1), Fraction(2)),
     CountUse.AREA: (Fraction(1, 2), Fraction(5, 8), Fraction(3, 4), Fraction(7, 8), Fraction(1)),
 }
-"""Candidates for the ratio of the numbers of people of a level and of the level above it, by use of the counts."""
+"""Candidates for the ratio of the numbers of people of a level and of the level above it, by use of the counts; the one
+with the smallest predicted error is taken."""
 _EPSILON_PARTS = 2**40
-"""Denominator to which epsilon is rounded down if the loss is a rho: 2**-40 costs no accuracy."""
+"""Denominator to which epsilon is rounded down if the loss is a rho, so that it is an exact fraction: 2**-40 costs no
+accuracy."""
 
 
 class Coins(StrEnum):
@@ -189,8 +191,8 @@ def _choose_distribution(  # noqa: PLR0917
         people: Number of people.
         coins: Whether coins are public or private.
     """
-    trees = sorted({_compute_widths(cells, levels) for levels in range(1, _LEVELS[use] + 1)}, key=len)
-    table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _WAYS[coins])
+    trees = sorted({_compute_widths(cells, levels) for levels in range(1, _MOST_LEVELS[use] + 1)}, key=len)
+    table = _LevelTable(rows, cells, people, convert_to_epsilon(loss), _RANDOMISERS_BY_COINS[coins])
     split = []
     for widths in trees:
         if len(widths) <= people:
@@ -206,7 +208,11 @@ def _choose_distribution(  # noqa: PLR0917
     return min([*split, *together], key=lambda distribution: _predict_error(distribution, use))
 
 
-_WAYS: dict[Coins, tuple[type[Randomiser], ...]] = {Coins.PRIVATE: RANDOMISERS, Coins.PUBLIC: (HadamardResponse,)}
+_RANDOMISERS_BY_COINS: dict[Coins, tuple[type[Randomiser], ...]] = {
+    Coins.PRIVATE: RANDOMISERS,
+    Coins.PUBLIC: (HadamardResponse,),
+}
+"""Randomisers that are considered, by the source of randomness: with public coins, the Hadamard response alone."""
 
 
 class _LevelTable(NamedTuple):
@@ -330,7 +336,7 @@ class Person:
 
 
 MOST_PEOPLE = 2**31
-"""People of a plan at most."""
+"""People: the largest number of people of a task that reports are planned for; more are refused."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,6 +221,7 @@ QUESTION_EXAMPLES = [
     {"ask": "histogram", "column": "delay", "grid": "-60:600:66"},
     {"ask": "cdf", "column": "delay", "grid": "-60:600:660"},
 ]
+"""Example bodies of a question in JSON, shown in the API's OpenAPI document. They check nothing."""
 Number = str | int | float | None
 
 
@@ -338,6 +339,7 @@ def _is_storable_text(text: str) -> bool:
 
 
 PREFIX = "/api/1"
+"""Path that all routes of the API begin with; its last part is the version of the API."""
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"description": words}
     for status, words in {
@@ -346,10 +348,11 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         413: "request body too long", 429: "too many requests",
     }.items()
 }  # fmt: skip
+"""HTTP status codes of refusals, with the descriptions that the OpenAPI document gives of them."""
 ROUTER = APIRouter(prefix=PREFIX, responses=ERRORS, default_response_class=JSONResponse)
-"""The routes for programs."""
+"""FastAPI router of the HTTP API, which programs call; pages for browsers have other routes."""
 LARGEST_ENTRY = 2**60
-"""Entry number. Largest one in a request: it fits a database integer."""
+"""Largest number of an audit log entry in a request, far within a 64-bit database integer; a larger one is refused."""
 
 
 def authenticate_principal(request: Request) -> Principal:
@@ -575,3 +578,4 @@ RESPONSES_BY_SUFFIX: dict[str, tuple[str, Callable[[Answer], str]]] = {
         lambda answer: render_page(answer.load_curve(), answer.svg),
     ),
 }
+"""Media type and content of a stored release, by the ending of the requested path, as in ``/releases/ID.csv``."""

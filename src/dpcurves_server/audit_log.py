@@ -23,8 +23,8 @@ from .principals import NO_SUBJECT, Principal, Right, Subject, require
 from .store import Archive
 
 MOST_EVENTS = 1000
-"""Largest number of events on a page of the audit log, to keep responses small; readers ask for further pages
-by the number of the last entry."""
+"""Largest number of events on a page of the audit log, to keep responses small; a larger limit is lowered to it, and
+refused by the HTTP API. Readers ask for further pages by the number of the last entry."""
 
 
 class AuditLog:

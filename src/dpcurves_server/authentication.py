@@ -25,11 +25,13 @@ from .principals import Principal
 from .services import Services
 
 COOKIE = "__Host-dpcurves"
-"""Name of the session cookie. Browsers accept the prefix ``__Host-`` only over TLS and for exactly this host."""
+"""Name of the session cookie of signed-in browsers, which accept the prefix ``__Host-`` only over TLS and for exactly
+this host."""
 CSRF_HEADER = "x-csrf-token"
-"""Request header in which the server's pages send the CSRF token of their session."""
+"""Request header in which the server's pages send the CSRF token of their session; a write without it is refused."""
 REQUESTS_PER_MINUTE = 1200
-"""Largest number of requests of one account in a minute: 20 a second, far more than a page or a program needs."""
+"""Largest number of requests of one account in a minute, then status 429: 20 a second, far more than a page or a
+program needs."""
 
 
 @dataclass(frozen=True, slots=True)

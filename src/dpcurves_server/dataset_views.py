@@ -28,7 +28,8 @@ from .declared_columns import UNKNOWN_DATES, UNKNOWN_RANGE, Declared, declare_un
 from .planner import find_expression_type
 
 VIEW = "view"
-"""The field of a question, in JSON and in forms, that names the view which it is asked on."""
+"""The field of a question, in JSON and in forms, that names the view (filter and derived columns) which it is asked on;
+without it, a question is asked on the whole table."""
 
 
 def question_on_view_from_json(question_json: Mapping[str, Any], views: Mapping[str, View]) -> Any:

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 # Schema check: a registered table has the declared columns and types. It reads the schema, never rows.
 LOCATION_ARGUMENTS = ("data", "table", "delimiter")
-"""Argument names of errors about where the records are. Such messages quote no contents of the table, so they are
-passed on unchanged; messages about other arguments may list its columns and are replaced."""
+"""Argument names of errors about where the records are. Such messages quote no contents of the table, so they are shown
+unchanged; a message about another argument may list its columns, so a fixed text is shown in its place."""
 
 
 def _open_records(data: object, delimiter: str, unit: Unit) -> Records:
@@ -107,7 +107,8 @@ def _require_column(records: Records, declared: Declared) -> None:
 
 
 DUCKDB_ENDINGS = (".duckdb", ".ddb", ".db")
-"""File name endings by which a path with a table name is opened as a DuckDB database, not as the URL of an engine."""
+"""File name endings by which a path with a table name is opened as a DuckDB database; any other is taken as the URL of
+an engine."""
 
 
 class Relation(Enum):

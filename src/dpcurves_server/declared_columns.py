@@ -38,12 +38,13 @@ from dpcurves_parties.serving.messages import ProtocolError
 Declared = NumericColumn | Categories
 """A declared column: numbers with a range, or categories with their values; either may be marked as unknown."""
 UNKNOWN_RANGE = (-(2.0**100), 2.0**100)
-"""Marker in the place of a range: numbers whose range is unknown, so that each question finds it privately. Nobody
-declares a range so wide, so no true range equals the marker."""
+"""Declared lower and upper end of a numeric column whose range is unknown: each question then finds a range privately.
+Nobody declares a range so wide, so no true range equals this one."""
 UNKNOWN_DATES = (-(2.0**99), 2.0**99)
-"""Marker in the place of a range: a column of dates, times or durations (a type of its schema) of unknown range."""
+"""Declared lower and upper end of a column of dates, times or durations of unknown range, in a table whose schema has
+such a type; no true range equals them."""
 UNKNOWN_CSV_DATES = (-(2.0**98), 2.0**98)
-"""Marker in the place of a range: a column of dates of unknown range in a CSV file. Such a file declares no types, so
+"""Declared lower and upper end of a column of dates of unknown range in a CSV file. Such a file declares no types, so
 the texts are read as dates, in days since 1970-01-01."""
 NAME_UNIVERSE = "!-~ À-ÿ:60"
 """Public set of all possible names in which unknown categories are searched, so that the search needs no delta: texts
@@ -113,11 +114,11 @@ def columns_from_json(columns: Any) -> tuple[Declared, ...]:
 
 
 MOST_ROWS = 1_000_000
-"""Largest number of rows of an uploaded table, or of a dummy table on which a question is tried. At this size, counting
-takes seconds and the table fits into the memory of a worker process."""
+"""Largest number of rows of an uploaded table, which is refused with more, and of a dummy table on which a question is
+tried. At this size, counting takes seconds and the table fits into the memory of a worker process."""
 USUAL_ROWS = 10_000
-"""Rows of a dummy table if the number of privacy units is confidential (under add-remove): a round number that depends
-on no record."""
+"""Rows of a dummy table (made-up values) if the number of privacy units is confidential (under add-remove): a round
+number that depends on no record."""
 
 
 def dummy_table(columns: Sequence[Declared], rows: int, names: Collection[str] | None = None) -> pa.Table:
@@ -177,15 +178,18 @@ def _sample_column(column: Declared, generator: np.random.Generator, rows: int) 
 
 LARGEST_TABLE_BYTES = 2**26
 """Largest size in bytes (64 MiB) of an uploaded table as it is sent, and of the Parquet file that is made of it, which
-the database stores in one field."""
+the database stores in one field; a larger table is refused."""
 READING_SECONDS = 60
-"""Limit of the elapsed time, and of the processor time, of parsing one table, in seconds."""
+"""Limit of the elapsed time, and of the processor time, of parsing one table, in seconds; then the upload is
+refused."""
 REFUSED_STATUS = 3
-"""Exit status with an error message on standard output; other non-zero statuses mean an unreadable file."""
+"""Exit status of the parsing process if it refuses a table: its standard output then is the reason. Any other status
+but 0 means an unreadable file."""
 NO_TABLE = "upload a valid CSV or Parquet file"
-"""Error message for a file that cannot be parsed within the limits."""
-_TURN = BoundedSemaphore(1)
-"""Semaphore by which one table is parsed at a time, so that uploads cannot exhaust the memory."""
+"""Refusal of an uploaded file that cannot be parsed as a table within the limits of time and memory."""
+_PARSING_SLOT = BoundedSemaphore(1)
+"""Semaphore by which one table is parsed at a time, so that uploads cannot exhaust the memory; another upload meanwhile
+is refused, not queued."""
 
 
 def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
@@ -209,12 +213,12 @@ def pack_table(table: bytes, columns: Sequence[Declared]) -> bytes:
         raise ProtocolError(
             "synthetic", f"a table may have at most {LARGEST_TABLE_BYTES} bytes; upload fewer rows or columns", 413
         )
-    if not _TURN.acquire(blocking=False):
+    if not _PARSING_SLOT.acquire(blocking=False):
         raise ProtocolError("synthetic", "another table is being read; try again in a minute", 503)
     try:
         return _run_reader(json.dumps(declared_columns_to_json(columns)).encode() + b"\n" + table)
     finally:
-        _TURN.release()
+        _PARSING_SLOT.release()
 
 
 def _run_reader(message: bytes) -> bytes:
@@ -242,10 +246,10 @@ def _run_reader(message: bytes) -> bytes:
 
 
 MEMORY_BYTES = 3 * 2**30
-"""Limit of the parsing process's address space in bytes. Most of it is room for libraries, which map much and use
-little."""
+"""Limit of the parsing process's address space in bytes; a table that needs more is refused as unreadable. Most of it
+is room for libraries, which map much and use little."""
 PARQUET_MAGIC = b"PAR1"
-"""First four bytes of each Parquet file, which distinguish it from CSV."""
+"""First four bytes of each Parquet file; a table that begins otherwise is read as CSV."""
 
 
 def main() -> None:

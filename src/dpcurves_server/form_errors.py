@@ -24,17 +24,18 @@ from .forms import FieldValues, Form
 PLAN_FIELDS = {
     **dict.fromkeys(("amount", "epsilon", "rho", "loss"), "amount"), "share_of_rows": "share_of_rows", VIEW: VIEW,
 }  # fmt: skip
-"""Fields of a form that are no field of its question, by the argument of an error: price, share of rows and view."""
+"""Form fields that are no part of the question (price, share of rows, view), by the argument that an error names: the
+error is shown beside that field."""
 RANGE_PARTS = frozenset({"lower", "upper", "width", "cells"})
-"""Arguments of errors about a part of a range."""
+"""Arguments of errors about a part of a range; such an error is shown beside the form's range field."""
 OPTION_PATTERN = re.compile(r"--([a-z][a-z-]*)")
-"""An option of the command line, which pages replace by the label of its field."""
+"""An option in an error message, as in ``--cut-points``; pages show the label of its form field in its place."""
 PYTHON_EXAMPLE = re.compile(r",? as in (?:[A-Z]\w+\([^;]*\)|\w+=[^;]*)")
-"""An example in Python, which is no help on a page."""
+"""An example in Python in an error message, which is cut out on pages."""
 QUESTION_CLASS = re.compile(r"see (\w+)Question")
-"""A reference to another class of questions, which pages replace by its title."""
+"""A class of questions that an error message refers to; pages show the question's title in its place."""
 OTHER_FIELD_PATTERN = re.compile(r"(differ from|column than) (\w+)\b")
-"""A rule about two fields."""
+"""An error text that names a second field; pages show that field's label in the place of its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,27 +50,29 @@ RANGES: Mapping[str, tuple[str, ...]] = {
     "x_grid": ("x",), "y_grid": ("y",), "second_grid": ("second",), "observed_grid": ("observed",),
     "groups": ("confidence",), "times": ("time",), "scores": ("score",),
 }  # fmt: skip
-"""Range fields, each with the fields that may name its columns; a form has one of these."""
+"""Names of range fields, each with the fields of which one may name the column of the range: the declared range of that
+column is filled in."""
 RANGE_METAVARS = {"L:U:N": ("lower", "upper", "cells"), "L:U": ("lower", "upper")}
-"""Parts of a range by the form of its value."""
+"""Inputs that a range field consists of, by its metavar (the form of its value on the command line)."""
 NUMBER_METAVARS = frozenset({"N", "X", "W", "T", "P", "U", "S"})
-"""Forms of values that are a single number."""
+"""Metavars (forms of values on the command line) of options that take a single number: pages show a number input."""
 NUMBER_LISTS = frozenset({"X,X,X", "P,P,P", "P,P"})
-"""Forms of values that are numbers with commas between them; cell edges are numbers, too."""
+"""Metavars of options that take numbers with commas between them; decimal commas are converted in each."""
 NAME_LISTS = frozenset({"S,S,S", "E,E,E"})
-"""Forms of values that are names of columns with commas between them."""
+"""Metavars of options that take names of columns with commas between them: pages offer several columns."""
 OTHER_COLUMN_FIELDS = frozenset(
     {"weight", "entry", "first", "last", "second", "treatment", "observed", "confidence", "split_by"}
 )
-"""Further fields that name a column."""
+"""Further fields that name a column, though the command line does not declare them so: pages offer the columns."""
 LABEL_FIELDS = frozenset(LABEL_COLUMNS) - {"causes"} | {"positive", "negative"}
-"""Fields that take a declared value of a column."""
+"""Fields that take one value of a column, such as the positive class: pages offer its declared values."""
 TWO_CLASS_FIELDS = frozenset({"event", "label", "treatment", "outcome"})
-"""Fields that name a column of two classes, unless the form lists the classes."""
+"""Fields that name a column of two classes, unless the form lists the classes: such columns are offered first."""
 SIGNED_QUESTIONS = frozenset({"quantile-forecasts"})
-"""Questions about errors, whose cells must have an edge at 0."""
+"""Questions about errors, of either sign, whose cells must have an edge at 0."""
 FEWEST_CLASSES: Mapping[str, int] = {"multiclass": 3, "ordinal-classes": 3, "incidence": 2}
-"""Smallest number of declared classes of the label column, by question."""
+"""Smallest number of declared classes of the label column, by question (others: 2); columns with fewer are not
+offered."""
 FIELD_LABELS: Mapping[str, str] = {
     "event_value": "Value of an event", "censored_value": "Value of a censored record", "pos_label": "Positive value",
     "neg_label": "Negative value", "treated_value": "Value of the treated", "control_value": "Value of the others",
@@ -83,18 +85,20 @@ FIELD_LABELS: Mapping[str, str] = {
     "explained_by": "Explanatory columns", "and_column": "Second column", "smallest": "Smallest bound",
     "and_smallest": "Smallest bound of the second column", "weight_cap": "Largest weight",
 }  # fmt: skip
-"""Labels of fields on pages, where the name of the option in words does not do."""
-NAMES_BY_QUESTION: Mapping[tuple[str, str], str] = {
+"""Labels of fields on pages, by the name of the option; without an entry, the option's own words are the label."""
+LABELS_BY_QUESTION: Mapping[tuple[str, str], str] = {
     ("model-pair", "first"): "Score of the first model", ("model-pair", "second"): "Score of the second model",
     ("survival-model", "scores"): "Range and cells of the score",
 }  # fmt: skip
-"""Labels of fields that mean something else in one question."""
-PART_NAMES = {"lower": "From", "upper": "To", "cells": "Cells"}
-DECLARED: Mapping[str, tuple[str, str]] = {
+"""Labels of fields that mean something else in one question, by question and field; they replace the usual label."""
+RANGE_PART_LABELS = {"lower": "From", "upper": "To", "cells": "Cells"}
+"""Labels of the three inputs of a range on pages, by the part of the range."""
+DECLARED_VALUE_FIELDS: Mapping[str, tuple[str, str]] = {
     "row_categories": ("rows", ""), "column_categories": ("columns", ""), "classes": ("label", ""),
     "causes": ("event", "censored_value"),
 }  # fmt: skip
-"""Fields filled with the declared values of another field's column, except the value of a third field."""
+"""Fields filled with the declared values of a column: the field that names this column, and a field whose value is left
+out of them ("": none)."""
 CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "other": (("counted", "counted together"), ("missing", "counted as missing")),
     "outside": (("clipped", "counted in the end cells"), ("apart", "counted in separate cells")),
@@ -109,6 +113,7 @@ CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
         )
     ),
 }  # fmt: skip
+"""Values of selection fields and the words that pages show for them, by field; without an entry, the value is shown."""
 HELP_ON_PAGES: Mapping[str, str] = {
     "by": "One curve for each declared value; of several columns, for each combination.",
     "where": "Only records that meet this condition, as in age >= 65 AND sex = 'F'; empty: all. It is published.",
@@ -131,28 +136,30 @@ HELP_ON_PAGES: Mapping[str, str] = {
     "features": "Columns of numbers.",
     "score": "The score column, with high scores positive; or a model of the project.",
 }
-"""Help texts of pages where the command line's help does not apply."""
+"""Help texts of fields on pages, by field; they replace the command line's help, which does not apply there."""
 AUTOMATIC_RANGE_QUESTIONS = frozenset({
     "cdf", "quantiles", "histogram", "summary", "sum", "mean", "variance", "survival", "scores",
 })  # fmt: skip
-"""Questions that find the range of a column privately, for a part of their price."""
+"""Questions that find the range of a column privately, for a part of their price; others need a range."""
 DATE_QUESTIONS = frozenset({"cdf", "quantiles", "histogram"})
-"""Questions about dates and times with a private range search."""
+"""Questions that can be asked about dates and times; in the forms of others such columns are not offered."""
 DEFAULT_CELLS = {
     "cdf": "512", "quantiles": "512", "roc": "16384", "scores": "100", "calibration": "4096",
     "hosmer-lemeshow": "4096", "binned-residuals": "4096", "interval-censored": "20",
 }  # fmt: skip
-"""Default numbers of cells by question; for scores, the default of the question without a grid."""
+"""Default numbers of cells in forms, by question (others: `OTHER_DEFAULT_CELLS`); for scores, that of the question
+without a grid."""
 POSITIVE_CATEGORIES = frozenset(
     {"1", "yes", "y", "true", "t", "ja", "j", "oui", "sí", "si", "dead", "died", "positive"}
 )
-"""Categories in lower case that a question about two classes takes for the event or the positive class."""
+"""Category names, in lower case, that a form proposes as the event or the positive class; the user can choose
+another."""
 OTHER_DEFAULT_CELLS = "60"
-"""Default number of cells of other questions."""
+"""Default number of cells in forms of questions that have no default of their own in `DEFAULT_CELLS`."""
 EXPRESSION_SUFFIX = ".expression"
-"""Suffix of the field in which an expression is typed in the place of a column."""
+"""Suffix of the name of the form field in which an expression is typed in the place of a column."""
 MOST_FORM_CELLS = 1024
-"""Cells. Upper end of the form's slider of numbers of cells."""
+"""Cells: upper end of the form's slider; a larger number can be typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +242,7 @@ def name_field(form: Form, name: str) -> str:
     """
     name, _, part = name.partition(".")
     usual = FIELD_LABELS.get(name) or name.replace("_", " ").capitalize()
-    return PART_NAMES.get(part) or NAMES_BY_QUESTION.get((form.command, name)) or usual
+    return RANGE_PART_LABELS.get(part) or LABELS_BY_QUESTION.get((form.command, name)) or usual
 
 
 def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str]) -> tuple[list[Input], list[Input]]:
@@ -249,7 +256,7 @@ def build_inputs(form: Form, columns: Sequence[Declared], models: Collection[str
     first: list[Input] = []
     others: list[Input] = []
     for field in form.fields:
-        if field.name == "categories" or field.name in DECLARED:
+        if field.name == "categories" or field.name in DECLARED_VALUE_FIELDS:
             continue  # declared in the schema
         form_input = _build_input(form, field, columns, models)
         (first if _is_main(form, form_input, columns) else others).append(form_input)
@@ -292,7 +299,7 @@ def _has_main_range(form: Form, field: Field) -> bool:
 
 
 _ANY_CLASSES = Categories("", ("a", "b"))
-"""A column of two classes of text."""
+"""Stand-in for a column whose categories are unknown: fields that allow it offer such columns too."""
 
 
 def _build_input(form: Form, field: Field, columns: Sequence[Declared], models: Collection[str]) -> Input:
@@ -444,7 +451,7 @@ def _is_declared(form: Form, field: Field) -> bool:
         form: Form of a type of question.
         field: Field of the form.
     """
-    return field.name in DECLARED or (field.name == "categories" and _counts_categories(form))
+    return field.name in DECLARED_VALUE_FIELDS or (field.name == "categories" and _counts_categories(form))
 
 
 def _counts_categories(form: Form) -> bool:
@@ -695,7 +702,7 @@ def _list_declared(form: Form, field: Field, values: FieldValues, declared: Mapp
     Returns:
         A list of one text; empty if the column declares no categories.
     """
-    source, without = DECLARED.get(field.name, ("column", ""))
+    source, without = DECLARED_VALUE_FIELDS.get(field.name, ("column", ""))
     column = declared.get(_field_text(values, source, declared))
     if not isinstance(column, Categories) or has_unknown_categories(column):
         return []

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from dpcurves.data.axis import Predictor
 
 MODEL_PREFIX = "@"
-"""Prefix of a model's name in a field: the model computes the values that a column would hold."""
+"""Prefix of a stored model's name in a field: the model then computes the values that a column would hold."""
 NUMBER_FIELDS = frozenset(
     {"column", "and_column", "time", "entry", "first", "last", "weight", "predicted", "residual", "observed", "score"}
 )
-"""Names of fields that take a column of numbers."""
+"""Names of fields that take a column of numbers; columns of other types are not offered in them."""
 FieldValues = Mapping[str, Sequence[str]]
 """The typed values of each field; repeatable fields have several."""
 

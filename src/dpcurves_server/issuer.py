@@ -41,11 +41,12 @@ from dpcurves.ledger.account import require_name
 from dpcurves_parties.serving.messages import ProtocolError
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
-"""Accepted signature algorithms: asymmetric only, regardless of the provider's metadata."""
+"""Accepted signature algorithms of ID tokens: asymmetric only, regardless of the provider's metadata. A token that is
+signed otherwise is refused."""
 REQUEST_SECONDS = 10
-"""Seconds: timeout of a request to the identity provider."""
+"""Seconds: timeout of a request to the identity provider, so that an unreachable provider holds no request longer."""
 OTHER_BROWSER_MESSAGE = "the sign-in began in another browser, or too long ago; sign in again"
-"""Error message for a redirect whose state does not match the browser's secret."""
+"""Refusal of a sign-in at the identity provider that comes back to a browser without the secret of its beginning."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

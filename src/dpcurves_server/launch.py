@@ -62,7 +62,8 @@ from .services import Services
 from .store import Archive
 
 INTERNAL_ERROR = "server: internal error; the request was not carried out"
-"""Error message for unexpected exceptions; details stay in the operator's log, as they may reveal records."""
+"""Error message (status 500) for unexpected exceptions; details stay in the operator's log, as they may reveal
+records."""
 
 
 def create_app(

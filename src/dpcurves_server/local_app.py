@@ -45,16 +45,16 @@ from .queue import WorkerRole
 from .services import Services
 
 HOST = "127.0.0.1"
-"""Address on which the app listens; other machines cannot reach it."""
+"""Address on which `dpcurves try` listens; other machines cannot reach it."""
 NO_TOKEN = (
     "This address works in the browser that `dpcurves try` opened. Copy the whole address that it printed, with its "
     "token, into this browser.\n"
 )
-"""Refusal of a request without cookie or token."""
+"""Refusal of a request to `dpcurves try` without its cookie and without its token: of another program or person."""
 WRONG_HOST_MESSAGE = (
     "This address is for pages of `dpcurves try` on this machine alone. Copy the address that it printed.\n"
 )
-"""Refusal of a request with another host name, or from a page of another site."""
+"""Refusal of a request with another host name, or from a page of another site: a defence against DNS rebinding."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -26,7 +26,8 @@ from dpcurves.records.value_names import parse_number
 from .typed_numbers import read_number
 
 LEVEL = 0.95
-"""Confidence level of the intervals: the usual 95 %. They account for the privacy noise only."""
+"""Confidence level of the intervals that pages of `dpcurves try` print: the usual 95 %. They account for the privacy
+noise only."""
 
 
 @dataclass(frozen=True, slots=True)

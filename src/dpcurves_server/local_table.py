@@ -40,13 +40,14 @@ except ImportError:  # a system without fcntl, where no second process is notice
     fcntl = None  # type: ignore[assignment]
 
 PERSON = "you"
-"""The account of the local user."""
+"""Name of the only account of `dpcurves try`, in its ledger and its audit log."""
 LEDGER_ENDING = ".dpcurves-ledger"
-"""Name ending of the ledger, a file beside the table."""
+"""Ending that is added to the table's file name for the ledger (budget and releases), a file beside the table."""
 DELIMITERS = (",", ";", "\t", "|")
-"""Field separators that are looked for in the header line; of equally frequent ones, the first."""
+"""Field separators that are looked for in the header line of a CSV file: the most frequent is taken; of equally
+frequent ones, the first."""
 QUOTED_NAME = re.compile(rb'"[^"]*"')
-"""A quoted name in a header line; separators within it do not count."""
+"""A quoted name in a header line; it is removed before the field separators are counted."""
 
 
 class ColumnUse(Enum):
@@ -59,13 +60,13 @@ class ColumnUse(Enum):
 
 
 UNTYPED_USES = (ColumnUse.NONE, ColumnUse.NUMBERS, ColumnUse.CATEGORIES)
-"""Uses of a column whose schema declares numbers or no type."""
+"""Uses that pages offer for a column whose schema declares numbers or no type."""
 FIELD_USES = (ColumnUse.NONE, ColumnUse.NUMBERS, ColumnUse.DATES, ColumnUse.CATEGORIES)
-"""Uses of a column of a CSV file."""
+"""Uses that pages offer for a column of a CSV file, which declares no types: all of them."""
 TEXT_USES = (ColumnUse.NONE, ColumnUse.CATEGORIES)
-"""Uses of a column of text."""
+"""Uses that pages offer for a column of text."""
 TIME_USES = (ColumnUse.NONE, ColumnUse.DATES)
-"""Uses of a column of dates, times or durations."""
+"""Uses that pages offer for a column of dates, times or durations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,8 @@ RANGES_BY_WORD: Mapping[str, tuple[str, str]] = MappingProxyType({
     "probability": ("0", "1"), "prob": ("0", "1"), "p": ("0", "1"), "risk": ("0", "1"), "year": ("1900", "2100"),
     "month": ("1", "12"), "hour": ("0", "24"), "bmi": ("10", "80"),
 })  # fmt: skip
-"""Ranges of numbers, by a word of the column's name that implies them. The user confirms or corrects them."""
+"""Ranges that are proposed for a column of numbers, by a word of its name. No value is read; the user confirms or
+corrects them."""
 NUMBER_WORDS = frozenset({
     "amount", "balance", "cost", "count", "days", "delay", "distance", "duration", "fee", "height", "hours", "income",
     "length", "minutes", "months", "number", "pay", "price", "rate", "salary", "size", "spend", "time", "value",
@@ -111,30 +113,34 @@ NUMBER_WORDS = frozenset({
     "alquiler", "días", "horas", "importe", "ingresos", "meses", "peso", "precio", "renta", "salario",
     "chf", "cm", "eur", "euro", "euros", "gbp", "kg", "km", "mg", "min", "ml", "mm", "usd",
 })  # fmt: skip
-"""Words in the names of columns of numbers, and units of measurement and currencies, as in ``fee (EUR)``."""
+"""Words in the names of columns that are proposed as numbers, and units of measurement and currencies, as in ``fee
+(EUR)``. The user confirms or corrects the proposal."""
 FLAG_WORDS = frozenset({
     "cancelled", "churn", "churned", "convicted", "cured", "dead", "death", "default", "defaulted", "died", "event",
     "failed", "ill", "label", "outcome", "passed", "readmitted", "recovered", "relapse", "relapsed",
     "returned", "ruled", "success", "target", "treated", "treatment", "won",
 })  # fmt: skip
-"""Words in the names of columns of two classes, such as 0 and 1, or no and yes."""
+"""Words in the names of columns that are proposed as two classes, such as 0 and 1, or no and yes."""
 CLASS_SPELLINGS = ("0,1", "no,yes", "No,Yes", "NO,YES", "N,Y", "n,y", "false,true", "False,True", "FALSE,TRUE", "F,T")
-"""Usual spellings of two classes. The user chooses one, because a header does not show the spelling of a file."""
+"""Spellings of two classes that the user can choose from, because a header does not show the spelling of a file."""
 DATE_WORDS = frozenset({
     "birthday", "birthdate", "date", "datum", "dob", "einzug", "fecha", "geburtsdatum", "timestamp",
 })  # fmt: skip
-"""Words in the names of columns of dates."""
+"""Words in the names of columns that are proposed as dates."""
 DATE_NAMES = frozenset({"admitted", "arrived", "born", "closed", "discharged", "ended", "opened", "started"})
-"""Words that are the whole name of a column of dates."""
+"""Words that propose dates if they are the whole name of a column."""
 DATE_ENDS = frozenset({"on", "at"})
-"""Last words of the names of columns of dates, after another word, as in ``borrowed on`` and ``created_at``."""
+"""Words that propose dates if they end the name of a column, after another word, as in ``borrowed on`` and
+``created_at``."""
 IDENTIFIER_WORDS = frozenset({"code", "id", "identifier", "key", "uuid", "zip"})
-"""Words in the names of columns whose numbers count nothing."""
+"""Words in the names of columns whose numbers count nothing; such a column is not proposed as numbers for its type
+alone."""
 PERSON_WORDS = frozenset({
     "applicant", "borrower", "client", "customer", "driver", "employee", "member", "participant", "passenger",
     "patient", "person", "pid", "pupil", "resident", "respondent", "student", "subject", "tenant", "user",
 })  # fmt: skip
-"""Words in the names of columns that identify people, alone or beside a word of `IDENTIFIER_WORDS`."""
+"""Words in the names of columns that identify people, alone or beside a word of `IDENTIFIER_WORDS`: such a column is
+proposed as the privacy unit."""
 CATEGORY_WORDS = frozenset({
     "branch", "canton", "carrier", "category", "city", "class", "clinic", "country", "county", "court", "department",
     "diagnosis", "district", "ethnicity", "gender", "genre", "grade", "group", "hospital", "kind", "language", "level",
@@ -144,7 +150,7 @@ CATEGORY_WORDS = frozenset({
     "abteilung", "beruf", "bezirk", "geschlecht", "gruppe", "kreis", "ort", "schule", "stadt", "stadtteil", "station",
     "arrondissement", "quartier", "sexe", "ville", "barrio", "ciudad", "distrito", "sexo",
 })  # fmt: skip
-"""Words in the names of columns of categories."""
+"""Words in the names of columns that are proposed as categories."""
 
 
 def propose_column(name: str, has_numbers: bool | None) -> ProposedColumn:

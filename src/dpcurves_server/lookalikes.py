@@ -38,7 +38,7 @@ from .datasets import Source
 from .declared_columns import PARQUET_MAGIC, Declared, columns_from_json, has_text_categories, has_unknown_categories
 
 MEMORY_BYTES = 3 * 2**30
-"""Limit of the address space of the comparing process in bytes, libraries included."""
+"""Limit of the address space of the comparing process in bytes, libraries included; a larger allocation fails."""
 
 
 class Resemblance(Enum):
@@ -163,8 +163,8 @@ def _compare(source: Source, columns: Sequence[Declared], packed: bytes, length:
 
 
 ROUNDINGS = "TRY_CAST({} AS FLOAT)", "printf('%.4e', {} + 0.0)"
-"""SQL expressions by which numbers are rounded before they are compared, for copies in single precision, and for copies
-that were printed with few digits."""
+"""SQL expressions that round a number before rows are compared, so that a copy is recognised in single precision
+(first) and if it was printed with few digits (second). The one with more matches counts."""
 
 
 def _count_rows(

@@ -23,23 +23,24 @@ from starlette.responses import JSONResponse
 from dpcurves.ledger.chain import limit_wait
 
 LARGEST_REQUEST = 2**22
-"""Bytes: the largest request body."""
+"""Bytes: the largest request body, except of an upload; a larger one is refused (status 413)."""
 LARGEST_FILE = 2**25
-"""Bytes: the largest upload of a table."""
+"""Bytes: the largest request body of an upload of a table; a larger one is refused (status 413)."""
 UPLOAD_PATHS = re.compile("/manage/[^/]+/synthetic")
-"""Paths of uploads: the sender is authenticated before the body is read."""
+"""Paths of uploads: the sender is authenticated before the body is read, which may be larger (`LARGEST_FILE`)."""
 LOCK_SECONDS = 5
-"""Seconds that a request waits for the database while another process writes, before its sender is told to try again.
-A worker that was halted while it wrote holds the lock until it goes on or ends."""
+"""Seconds that a request waits for the database while another process writes; then its sender is told to try again. A
+worker that was halted while it wrote holds the lock until it goes on or ends."""
 DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-"""Content security policy of JSON and other files: nothing may be loaded."""
+"""Content security policy (header) of JSON and other files: a browser may load nothing from them."""
 PAGE_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
 )
-"""Content security policy of HTML pages: styles, scripts and pictures of this server, none in the page itself."""
+"""Content security policy (header) of HTML pages: styles, scripts and pictures of this server; browsers refuse others,
+and any in the page itself."""
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; sandbox"
-"""Content security policy of standalone pictures and HTML summaries: inline styles, no scripts."""
+"""Content security policy (header) of standalone pictures and HTML summaries: inline styles, no scripts."""
 SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Strict-Transport-Security": "max-age=31536000",
@@ -51,7 +52,7 @@ SECURITY_HEADERS: Mapping[str, str] = MappingProxyType(
         "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     }
 )
-"""Security headers of all responses, by name."""
+"""Names and values of headers that every response gets."""
 Scope = Mapping[str, Any]
 """Facts of an ASGI request: method, path, headers and more."""
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -92,7 +93,7 @@ class SecurityMiddleware:
 
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-"""HTTP methods without side effects, which pages of other sites may use."""
+"""HTTP methods without side effects: they need no CSRF token, and pages of other sites may use them."""
 
 
 def _find_refusal(scope: Scope) -> tuple[str, int] | None:

@@ -34,13 +34,13 @@ from .store import Archive, format_now, has_row
 from .tables import ADDRESSES, DATASETS, MEMBERS, PEOPLE, ROLES, SESSIONS, SUBJECTS, TOKENS
 
 SHORTEST_PASSWORD = 12
-"""Characters: the shortest password."""
+"""Characters: the shortest password; a shorter one is refused when it is set."""
 LONGEST_PASSWORD = 1000
-"""Characters: the longest password."""
+"""Characters: the longest password. A longer one is refused when it is set, and cut at sign-in."""
 MEMORY_KIBIBYTES = 19 * 1024
-"""KiB of memory per Argon2id hash: OWASP's minimum configuration."""
+"""KiB of memory per Argon2id hash: OWASP's minimum configuration. More slows guessing, and sign-ins."""
 HASH_PASSES = 2
-"""Passes of Argon2id over its memory: OWASP's minimum configuration."""
+"""Passes of Argon2id over its memory: OWASP's minimum configuration. More slow guessing, and sign-ins."""
 
 
 class PasswordHasherPool:
@@ -110,7 +110,7 @@ class PasswordHasherPool:
 
 
 OVERSIGHT_ROLES = frozenset({Role.STEWARD.value, Role.AUDITOR.value})
-"""Roles that see questions and budgets; only the machine's administrator appoints them."""
+"""Roles that see questions and budgets; only the machine's administrator appoints them, not an operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,19 +535,23 @@ def _require_person(connection: Connection, name: str) -> None:
 
 # Rate limiter of failed sign-ins, per client, in bounded memory.
 FREE_TRIES = 5
-"""Failed sign-ins before the back-off begins."""
+"""Failed sign-ins under one name from one address before the back-off: then each doubles the wait, up to 300
+seconds."""
 FREE_TRIES_OF_NAME = 20
-"""Failed sign-ins under one name, from all addresses that it never signed in from, before the back-off begins."""
+"""Failed sign-ins under one name, from all addresses that it never signed in from, before the same back-off begins."""
 LOGGED_PER_MINUTE = 60
-"""Failed sign-ins per minute with a line each in the log; the next line has the number of others."""
+"""Failed sign-ins per minute with a line each in the log, so that a flood does not fill it; the next line has the
+number of others."""
 UNKNOWN_NAME = "unknown name"
-"""Who failed to sign in, in the log, if no account has the name: people type passwords into that field."""
+"""Text in the log in the place of the name of a failed sign-in if no account has it: people type passwords into that
+field."""
 
 
 THROTTLED_CLIENTS = 2**16
-"""Counters of failed sign-ins. Clients share one by a secret hash, so that a flood of others pushes no failure out."""
+"""Number of counters of failed sign-ins, which bounds memory. Clients share one by a secret hash, so that a flood of
+others pushes no failure out."""
 HALVING_SECONDS = 3600.0
-"""Seconds after a wait in which half of a client's failures are forgotten."""
+"""Seconds after a wait in which half of a client's failed sign-ins are forgotten; longer means longer waits later."""
 
 
 @dataclass
@@ -601,7 +605,9 @@ class SignInThrottle:
 
 
 UNKNOWN_IDENTITY = "no account here is linked to your identity, or the account is locked; ask an operator"
+"""Refusal of a sign-in at the identity provider; it does not tell an unknown identity from a locked account."""
 WRONG_PASSWORD = "wrong name or password, or the account is locked; try again, or ask an operator"
+"""Refusal of a sign-in by password; it tells nobody which names exist or are locked."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -49,22 +49,26 @@ from .typed_numbers import read_number
 Answer = TypeVar("Answer")
 
 FEW_CELLS = 2**8
-"""Cells of a question that is planned in the serving process: some ten milliseconds, for scores of 128 groups a fifth
-of a second. Planning a two-way table of 4,096 cells, whose test is simulated, takes 1.6 seconds of the processor."""
+"""Largest number of cells of a question that is planned in the serving process; larger ones wait for the planning
+process. It takes some ten milliseconds, for scores of 128 groups a fifth of a second. Planning a two-way table of 4,096
+cells, whose test is simulated, takes 1.6 seconds of the processor."""
 MOST_WAITING = 4
-"""Largest number of plans of one person that wait for the planning process."""
+"""Largest number of plans of one person that wait for the planning process; a further one is refused (status 429)."""
 PLANS_PER_MINUTE = 60
-"""Plans per minute of one person that are made in the other process."""
+"""Plans per minute of one person that are made in the planning process; further ones are refused."""
 PLANNING_SECONDS = 60.0
-"""Seconds after which planning is aborted."""
+"""Seconds after which a plan's process is killed, and the plan refused with `PLAN_TIMEOUT_MESSAGE`."""
 MEMORY_BYTES = 3 * 2**30
-"""Limit of the planning process's address space in bytes. Most of it is room for libraries, which map much and use
-little."""
+"""Limit of the planning process's address space in bytes; a plan that needs more is refused. Most of it is room for
+libraries, which map much and use little."""
 TOO_LARGE_MESSAGE = "the question is too large to be planned here; use fewer cells"
+"""Refusal of a question whose plan needs more memory than `MEMORY_BYTES`."""
 BUSY_MESSAGE = "too many questions wait to be planned; try again in a minute"
+"""Refusal (status 503) while the queue of plans is full, or another process holds the database too long."""
 PLAN_TIMEOUT_MESSAGE = (
     "the plan took too long, or the planning process ended; use fewer cells, or try again in a minute"
 )
+"""Refusal (status 503) of a plan that took longer than `PLANNING_SECONDS`, or whose process ended."""
 
 
 def parse_row_share(text: str) -> float:

@@ -65,7 +65,7 @@ class Principal:
 
 
 MACHINE = Principal("the machine", is_machine=True)
-"""The administrator at the machine's command line, who has all rights."""
+"""Who acts at the command line of the server's machine: an administrator who has all rights, without an account."""
 
 
 class Right(Enum):
@@ -112,7 +112,7 @@ class Subject:
 
 
 NO_SUBJECT = Subject()
-"""The object of permissions that are not about a dataset or a project."""
+"""Object of rights that are not about a dataset or a project, in the check of a right."""
 Rule = Callable[[Principal, Subject], bool]
 """Function that returns True if a principal has a right on a subject."""
 
@@ -173,14 +173,16 @@ RIGHT_RULES: Mapping[Right, Rule] = MappingProxyType(
         Right.AUDIT: lambda who, of: who.is_auditor,
     }
 )
-"""The rule of each right. The machine has all rights; a token has rights in its project only."""
+"""The rule of each right: a function of the person and the dataset or project. The machine has all rights; a token has
+rights in its project only."""
 TOKEN_RIGHTS = frozenset(
     {
         Right.SEE_DATASETS, Right.SEE_PROJECT, Right.SEE_OWN_BUDGET, Right.ASK, Right.SEE_QUESTIONS,
         Right.SEE_RELEASES, Right.SEE_PUBLISHED,
     }
 )  # fmt: skip
-"""Rights of programs with a token: to ask and read. A stolen token cannot manage, publish or make further tokens."""
+"""Rights of programs with a token: to ask and read; all others are denied. A stolen token cannot manage, publish or
+make further tokens."""
 
 
 def has_right(who: Principal, right: Right, subject: Subject = NO_SUBJECT) -> bool:

@@ -30,7 +30,8 @@ from .store import Archive, format_now, has_row
 from .tables import DATASETS, MEMBERS, PEOPLE, PROJECTS, QUESTIONS
 
 MOST_OPEN = 500
-"""Largest number of waiting questions of a project, so that a single project cannot fill the queue of the server."""
+"""Largest number of waiting questions of a project, so that a single project cannot fill the queue of the server; a
+further question is refused (status 409)."""
 
 
 class NoLongerMember(ProtocolError):

@@ -47,11 +47,11 @@ from .store import Archive, format_now
 from .tables import QUESTIONS, RELEASES
 
 MOST_LISTED = 500
-"""Largest number of questions of a listing, the newest ones, so that pages stay short."""
+"""Largest number of questions of a listing, so that pages stay short: the newest ones; older ones are left out."""
 QUESTIONS_WITH_RELEASES = select(QUESTIONS, RELEASES.c.published_at).outerjoin(
     RELEASES, RELEASES.c.id == QUESTIONS.c.id
 )
-"""Selects questions with the publication times of their releases."""
+"""SQL: all questions, each with the publication time of its release (NULL if unpublished)."""
 
 
 class State(Enum):
@@ -168,6 +168,7 @@ def list_questions(archive: Archive, *conditions: ColumnElement[bool]) -> tuple[
 
 
 PAID_BEFORE_MESSAGE = "the project has already paid this loss for the same query: nothing more is charged"
+"""Note of a plan whose query the project has already paid for, at the same loss."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,12 +44,13 @@ from .tables import DATASETS, QUESTIONS, RELEASES
 # All transitions are idempotent. If a worker is killed, another worker resumes from the stored state: the ledger
 # charges a request once and holds one answer for it, and a release is stored once.
 LEASE_SECONDS = 600
-"""Seconds after which a lease expires, so that another worker may take over the question of a worker that hangs."""
+"""Seconds after which another worker may take over a question, if its worker hangs or died; a count that takes longer
+may be started a second time."""
 DEFERRED_WORKER = "later"
-"""Name in the place of a worker: the lease holder of a question that waits for its next try."""
+"""Value of the field `worker` of a question that waits for its next try: no worker takes it before that time."""
 RETRY_SECONDS = (2, 10, 60, 600)
-"""Seconds before each retry of a paid question whose counting failed, as when a disk is full or an engine is down. The
-last wait repeats."""
+"""Seconds before the first, second, ... retry of a paid question whose counting failed, as when a disk is full or an
+engine is down. The last wait repeats."""
 
 
 class WorkerRole(Enum):
@@ -65,8 +66,10 @@ STATES_BY_ROLE: Mapping[WorkerRole, tuple[State, ...]] = MappingProxyType(
     {WorkerRole.CHARGES: (State.QUEUED,), WorkerRole.COUNTS: (State.PAID,), WorkerRole.COUNTS_SHORT: (State.PAID,),
      WorkerRole.ALL: (State.QUEUED, State.PAID)}
 )  # fmt: skip
+"""States of questions that a worker of each role takes: queued ones are charged, paid ones are counted."""
 SHORT_QUESTION_CELLS = 20_000
-"""Cells up to which a question is short: counting it takes no longer than reading its records."""
+"""Cells up to which a question is short: counting it takes no longer than reading its records. Workers of the role
+`COUNTS_SHORT` take no larger ones, so that these do not wait behind long ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,7 +359,9 @@ def _has_state(*states: State) -> ColumnElement[bool]:
 
 
 _OTHERS = QUESTIONS.alias("others")
+"""SQL alias of the table of questions, to compare a waiting question with others of its person or project."""
 _TAKEN = or_(_OTHERS.c.worker.is_not(None), _OTHERS.c.state.in_([State.COUNTED.value, State.ANSWERED.value]))
+"""SQL condition on these other questions: a worker has begun to count or draw it."""
 
 
 def _last_taken(condition: ColumnElement[bool]) -> ColumnElement[int]:
@@ -372,7 +377,8 @@ def _last_taken(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 
 _TURNS = (_last_taken(_OTHERS.c.person == QUESTIONS.c.person), _last_taken(_OTHERS.c.project == QUESTIONS.c.project))
-"""Order of questions that are counted: by the person served longest ago, then by the project served longest ago."""
+"""SQL order in which paid questions are counted: of the person served longest ago, then of the project served longest
+ago, so that nobody keeps others waiting."""
 
 
 def _select_next(connection: Connection, now: int, role: WorkerRole, *, lock: bool = False) -> Row[Any] | None:
@@ -421,6 +427,7 @@ def _job_from_row(row: Row[Any], worker: str) -> Job:
 # The effect is visible at the next publication time, and the response does not depend on the effect: otherwise the
 # steward could learn when a worker finished, and counting times may depend on records.
 WITHDRAWN_MESSAGE = "the steward of the dataset withdrew the question before it was charged"
+"""Refusal that an analyst sees of a question which a steward withdrew from the queue."""
 
 
 class Stewardship:

@@ -41,9 +41,9 @@ from .tables import MODELS, QUESTIONS, RELEASES
 
 # Picture and table of an answer. Both are functions of the released curve only, so they lose no privacy.
 LEVEL = 0.95
-"""Probability. Confidence level of the intervals in tables: the usual 95 %."""
+"""Confidence level of the intervals in tables that are drawn for a release: the usual 95 %."""
 DRAWING_LOCK = Lock()
-"""One picture at a time: matplotlib's settings are global to the process."""
+"""Lock by which one picture is drawn at a time, as matplotlib's settings are global to the process."""
 
 
 def render_svg(curve: Any, title: str = "", **plot_options: Any) -> str:
@@ -102,9 +102,10 @@ def render_statement(curve: Any, language: str) -> str:
 
 # Answers.
 DRAWN_FORMATS = frozenset({"svg", "csv", "html"})
-"""File formats that a worker draws or that embed its drawing, so that they may have to wait for it."""
-_HERE = BoundedSemaphore(1)
-"""At most one picture at a time is drawn in the serving process, so that drawing cannot occupy its threads."""
+"""File formats that a worker draws or that embed its drawing: a request for one may have to wait for it."""
+_DRAWING_SLOT = BoundedSemaphore(1)
+"""Semaphore: at most one picture at a time is drawn in the serving process, so that drawing cannot occupy its threads.
+Another request meanwhile is told to come again (status 503)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +219,12 @@ class Releases:
         answer = self.get(who, id)
         if answer.is_drawn:
             return answer
-        if not _HERE.acquire(blocking=False):
+        if not _DRAWING_SLOT.acquire(blocking=False):
             raise ProtocolError("picture", "the picture is not drawn yet; reload in a minute", 503)
         try:
             return replace(answer, stored_svg=answer.svg, stored_csv=answer.csv)
         finally:
-            _HERE.release()
+            _DRAWING_SLOT.release()
 
     def all(self, who: Principal, project: str) -> tuple[AskedQuestion, ...]:
         """Return the newest 500 answered questions of a project, newest first; empty without answers.
@@ -282,9 +283,11 @@ class Releases:
 
 
 ANSWERED_CONDITION = QUESTIONS.c.shown == State.ANSWERED.value
+"""SQL condition: the question is shown as answered."""
 SELECT_ANSWERS = QUESTIONS_WITH_RELEASES.add_columns(
     RELEASES.c.curve, RELEASES.c.svg, RELEASES.c.csv, RELEASES.c.facts, RELEASES.c.published_by
 ).where(RELEASES.c.id.is_not(None))
+"""SQL: questions that have a release, with its curve, pictures and publication."""
 
 
 def _find_answer(connection: Connection, id: str) -> Answer | None:

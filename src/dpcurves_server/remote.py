@@ -33,9 +33,9 @@ from dpcurves_parties.serving.channel import Channel, make_ca_context
 from dpcurves_parties.serving.identity import parse_host
 
 API_PATH = "/api/1"
-"""Path of the server's API, with its version."""
+"""Path of the server's API that this client speaks; a server of another version of the API has another path."""
 BUDGET_REFUSALS = ("allowance", "budget")
-"""First words of refusals because the remaining budget is too small."""
+"""First words of a server's refusals that mean too small a remaining budget: they are raised as `BudgetExceeded`."""
 
 
 class Remote:

@@ -74,20 +74,27 @@ if TYPE_CHECKING:
 
 
 DUMMY_TABLE = "the dummy table"
+"""Words of pages for the table of a sketch if the dataset has no synthetic table."""
 SYNTHETIC_TABLE = "the synthetic table"
+"""Words of pages for the table of a sketch if the dataset has a synthetic table."""
 SKETCH = "sketch"
+"""Kind of a drawing: what a question would show, on a dummy or synthetic table."""
 BESIDE = "beside"
+"""Kind of a drawing: a release beside the same question's result on the synthetic table."""
 FILE = "file"
+"""Kind of a drawing: a file of one release or several, in a format that is not stored."""
 DrawingInputs = Mapping[str, Any]
 """Inputs of a drawing except its table: plain objects, public or released."""
 REQUESTED_MEDIA_TYPES = {
     "png": "image/png", "pdf": "application/pdf",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }  # fmt: skip
-"""Media types of files that are drawn on request."""
+"""Media types of the file formats that are drawn when they are requested, and not stored."""
 TRANSLATED_MEDIA_TYPES = {"svg": "image/svg+xml", "html": "text/html"}
-"""Media types of files that are drawn on request for readers of other languages: English ones are stored."""
-_COMPARED = LruCache[bool](1000)
+"""Media types of the file formats that are drawn when a reader of another language requests them; only English ones are
+stored."""
+_IS_COMPARABLE = LruCache[bool](1000)
+"""Whether each release can be compared with a synthetic table, by its id; the 1,000 used last are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +176,9 @@ def is_comparable(release: Answer) -> bool:
     Args:
         release: Answer of a question; the result is cached.
     """
-    return _COMPARED.get_or_compute(release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES)))
+    return _IS_COMPARABLE.get_or_compute(
+        release.id, lambda: isinstance(result_from_json(release.json), tuple(MEASURES))
+    )
 
 
 def draw(inputs: DrawingInputs, table: Any | None) -> Drawing:
@@ -229,7 +238,8 @@ def _write_file(curve: Any, axes: Axes, form: str) -> bytes:
 
 
 SKETCH_KEY = b"public key of the noise in sketches"
-"""Public: the tables of sketches are no confidential records."""
+"""Key of the simulated noise in sketches, so that a question has the same sketch again. It is public: the tables of
+sketches are no confidential records."""
 
 
 def _draw_sketch(inputs: DrawingInputs, table: Any | None) -> Drawing:
@@ -390,11 +400,13 @@ def _repeat_rows(table: Any, inputs: DrawingInputs) -> Any:
 # The process is managed by hand instead of in a pool: it is killed on timeout and restarted, and ends with the server.
 
 
-MOST_OF_ONE = 4
-"""Largest number of requests of one person, for files and comparisons, that wait for the drawing process."""
+MOST_WAITING_DRAWINGS = 4
+"""Largest number of files and comparisons of one person that wait for the drawing process; a further request is refused
+(status 429)."""
 MEMORY_BYTES = 4 * 2**30
-"""Bytes of address space of the drawing process, libraries included."""
+"""Bytes of address space of the drawing process, libraries included; a larger allocation fails."""
 NO_PICTURE = "the picture cannot be drawn now; try again later"
+"""Refusal (status 503) of a picture if the drawing process failed, or too many drawings wait."""
 
 
 class Renderer:
@@ -441,8 +453,8 @@ class Renderer:
         Args:
             inputs: The inputs.
             table: The synthetic table, or None.
-            person: The person who waits: for one sketch at a time, and for `MOST_OF_ONE` other drawings; empty is the
-                server itself.
+            person: The person who waits: for one sketch at a time, and for `MOST_WAITING_DRAWINGS` other drawings;
+                empty is the server itself.
 
         Raises:
             ProtocolError: Too many requests wait, of this person or of all.
@@ -468,11 +480,13 @@ class Renderer:
         """Add one to the number of drawings that a person waits for.
 
         Raises:
-            ProtocolError: the person waits for `MOST_OF_ONE` drawings already (status 429).
+            ProtocolError: the person waits for `MOST_WAITING_DRAWINGS` drawings already (status 429).
         """
         with self._counting:
-            if self._waiting[person] >= MOST_OF_ONE:
-                raise ProtocolError("picture", f"{MOST_OF_ONE} pictures of yours wait already; try again later", 429)
+            if self._waiting[person] >= MOST_WAITING_DRAWINGS:
+                raise ProtocolError(
+                    "picture", f"{MOST_WAITING_DRAWINGS} pictures of yours wait already; try again later", 429
+                )
             self._waiting[person] += 1
 
     def _forget_waiting(self, person: str) -> None:
@@ -569,9 +583,9 @@ def _cache_key(inputs: DrawingInputs, table: SyntheticTable | None) -> bytes:
 
 # Waiting for pictures that other processes draw. Waiting requests hold no thread, because pages need the threads.
 LONGEST_WAIT = 60.0
-"""Seconds that a request waits for a picture before the answer asks to come again."""
+"""Seconds that a request waits for a picture; then it is answered without it, and the browser asks again."""
 POLL_SECONDS = 0.25
-"""Seconds between two polls for a picture."""
+"""Seconds between two looks whether a worker has drawn a picture."""
 
 
 async def wait_until_drawn(releases: Releases, id: str) -> None:

@@ -27,11 +27,12 @@ LABEL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "event_value": ("event",), "censored_value": ("event",), "causes": ("event",), "pos_label": ("label", "outcome"),
     "neg_label": ("label", "outcome"), "treated_value": ("treatment",), "control_value": ("treatment",),
 }  # fmt: skip
-"""Fields that hold labels, each with the fields that may name their column; a question has one of these."""
+"""Fields that hold values of a column (labels), each with the fields of which one names this column."""
 SECOND_CLASS_FIELDS: Mapping[str, str] = {
     "censored_value": "event_value", "neg_label": "pos_label", "control_value": "treated_value",
 }  # fmt: skip
-"""Fields of the second class of a column of two classes, each with the field of the first."""
+"""Fields of the second class of a column of two classes, each with the field of the first: either follows from the
+other."""
 USUAL_LABELS = (0, 1)
 """Labels that a column of two classes is taken to have if its schema declares none."""
 

@@ -87,8 +87,8 @@ class LruCache(Generic[Result]):
         return result
 
 
-_READ = LruCache[Any](capacity=2)
-"""The last two parsed tables, by their digests; a table may have 64 MiB."""
+_PARSED_TABLES = LruCache[Any](capacity=2)
+"""The last two parsed tables, by their digests; more would take memory, as a table may have 64 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class SyntheticTable:
     @property
     def table(self) -> Any:
         """The table as an Arrow table, parsed from `parquet_bytes`; the last two parsed tables are cached."""
-        return _READ.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
+        return _PARSED_TABLES.get_or_compute(self.digest, lambda: parquet.read_table(BytesIO(self.parquet_bytes)))
 
     def to_csv(self) -> bytes:
         """Return the table as the bytes of a CSV file with a header line."""
@@ -150,10 +150,12 @@ class SyntheticProposal:
     digest: str
 
 
-# Refusals of uploads that resemble the confidential table, and the option by which a steward insists.
 EQUAL_ROWS = "this is the confidential table itself: its rows are the registered ones; send one that was made up"
+"""Refusal of an upload whose rows are those of the confidential table; nobody can confirm it."""
 SIMILAR_ROWS = "many of its rows are rows of the confidential table: is it the wrong file? To send it anyway, {}"
+"""Refusal of an upload that shares many rows with the confidential table; `{}` is how to send it anyway."""
 CONFIRMED_OVERLAP = "despite-equal-rows"
+"""Option of the command line, and field of the upload form, that sends a table in spite of `SIMILAR_ROWS`."""
 
 
 class SyntheticTables:

@@ -28,44 +28,48 @@ from dpcurves_parties.serving.database import (
 )
 
 METADATA = sql.MetaData()
-"""All tables of the schema."""
-# Passwords are hashed by Argon2id.
+"""All tables of the server's database, from which it is created."""
 PEOPLE = Table(
     "dpcurves_people", METADATA, *text_key_columns("name"), *text_columns("password"),
     Column("locked", sql.Boolean, nullable=False), *text_columns("made_at"),
 )  # fmt: skip
-# `dataset` is set for stewards, and empty for other roles.
+"""One row per account, with its password as an Argon2id hash."""
 ROLES = Table("dpcurves_roles", METADATA, *text_key_columns("person", "role", "dataset"))
-# Subject identifiers, one per identity provider: they are unique within an issuer only.
+"""One row per role of an account; `dataset` is set for stewards, and empty for other roles."""
 SUBJECTS = Table("dpcurves_subjects", METADATA, *text_key_columns("issuer", "subject"), *text_columns("person"))
-# `ends` of sessions and tokens is in seconds since 1970.
+"""One row per account at an identity provider (`issuer`), where `subject` is its identifier, unique there only."""
 SESSIONS = Table(
     "dpcurves_sessions", METADATA, *text_key_columns("digest"), *text_columns("person", "csrf", "made_at"),
     integer_column("ends"),
     sql.Index("dpcurves_sessions_of_person", "person"),
 )  # fmt: skip
+"""One row per browser session: `digest` is the hash of its cookie, `ends` is in seconds since 1970."""
 TOKENS = Table(
     "dpcurves_tokens", METADATA, *text_key_columns("digest"), Column("id", Text, nullable=False, unique=True),
     *text_columns("person", "project", "label", "made_at"), integer_column("ends"),
     sql.Index("dpcurves_tokens_of_person", "person"),
 )  # fmt: skip
-# `account` names an account of the ledger; `source` (JSON) is the secret location of the records; `columns` (JSON) is
-# the public schema.
+"""One row per API token of a program: `digest` is its hash, `ends` is in seconds since 1970."""
 DATASETS = Table(
     "dpcurves_datasets", METADATA, *text_key_columns("name"), *integer_key_columns("version"),
     *text_columns("account", "relation", "source", "columns"), Column("units", BigInteger),
     *text_columns("description", "made_at"),
 )  # fmt: skip
+"""One row per version of a dataset: `account` names an account of the ledger, `source` (JSON) is the secret location of
+the records, `columns` (JSON) the public schema."""
 PROJECTS = Table(
     "dpcurves_projects", METADATA, *text_key_columns("name"), *text_columns("dataset", "description", "made_at")
 )
+"""One row per project, which asks about one dataset."""
 MEMBERS = Table("dpcurves_members", METADATA, *text_key_columns("project", "person"))
+"""One row per member of a project: members ask its questions."""
 MODELS = Table(
     "dpcurves_models",
     METADATA,
     *text_key_columns("project", "digest"),
     *text_columns("name", "model", "person", "made_at"),
 )
+"""One row per public model that a project stored; `digest` is a hash of the model."""
 # The queue. `state` is internal; `shown` is published on a fixed schedule, so that it leaks no timing. A question and
 # its release have the same `id`. The ledger charges `request`, which may pay for several questions. Questions that the
 # same release answers have equal `same`.
@@ -81,29 +85,34 @@ QUESTIONS = Table(
     sql.Index("dpcurves_questions_by_state", "state", "number"),
     sql.Index("dpcurves_questions_of_project", "project", "number"),
 )  # fmt: skip
-# `id` is the question's; `svg` and `csv` are empty until a worker has drawn them; `facts` (JSON) feed the HTML summary.
+"""One row per question, in the order in which they were asked; it serves as the queue of the workers."""
 RELEASES = Table(
     "dpcurves_releases", METADATA, *text_key_columns("id"), *text_columns("curve", "svg", "csv", "facts"),
     Column("published_at", Text), Column("published_by", Text),
 )  # fmt: skip
-# `statement` is the privacy statement of the table; `packed` is the table as Parquet.
+"""One row per result of a question, with the same `id`; `svg` and `csv` are empty until a worker has drawn them, and
+`facts` (JSON) feed the HTML summary."""
 SYNTHETIC = Table(
     "dpcurves_synthetic_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
     *text_columns("statement"),
     *bytes_columns("packed"), *text_columns("made_at"),
 )  # fmt: skip
-# Addresses from which a person has signed in, as digests: strangers elsewhere cannot keep this person out.
+"""One row per synthetic table of a dataset's version: `statement` is its privacy statement, `packed` the table as
+Parquet."""
 ADDRESSES = Table(
     "dpcurves_known_addresses",
     METADATA,
     *text_key_columns("person", "digest"),
     Column("seen", BigInteger, nullable=False),
 )
-# A synthetic table that waits for a second person: `person` sent it, `resemblance` is a word of `lookalikes`.
+"""One row per address, as a digest, from which a person has signed in: strangers elsewhere cannot lock this person
+out."""
 PROPOSED_TABLES = Table(
     "dpcurves_proposed_tables", METADATA, *text_key_columns("dataset"), *integer_key_columns("version"),
     *text_columns("statement"), *bytes_columns("packed"), *text_columns("made_at", "person", "resemblance"),
 )  # fmt: skip
-# The form of a question about a local table: `word` is the word of the command line, `fields` (JSON) the texts of its
-# fields. A command is written from them.
+"""One row per synthetic table that waits for a second person's consent: `person` sent it, `resemblance` is a word of
+`lookalikes`."""
 ASKED_FORMS = Table("dpcurves_asked_forms", METADATA, *text_key_columns("id"), *text_columns("word", "fields"))
+"""One row per question about a local table: the command (`word`) and the texts of its form (`fields`, JSON), from which
+a command is written."""

@@ -15,13 +15,13 @@ import re
 from dpcurves.arguments import InvalidArgument
 
 DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+(?:e[-+]?\d+)?", re.IGNORECASE)
-"""A number with a single comma: a decimal comma, unless three digits follow one to three others."""
+"""A number with a single comma, which is read as a decimal comma unless `ONE_THOUSAND` matches too."""
 ONE_THOUSAND = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")
-"""A number whose comma may be a decimal or a thousands separator."""
+"""A number such as 1,234, whose comma may be a decimal or a thousands separator: it is refused as ambiguous."""
 GROUPED_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+|(?:,\d{3}){2,}|(?:\.\d{3}){2,})")
-"""A number that has separators between its thousands without doubt."""
+"""A number that has separators between its thousands without doubt, such as 1,234,567: it is refused."""
 LIST_SEPARATOR = ";"
-"""Separator of a list whose numbers have decimal commas."""
+"""Separator of a list whose numbers have decimal commas; without it, a list is separated by commas."""
 
 
 def read_number(field: str, text: str) -> str:

@@ -47,10 +47,13 @@ from .store import Archive
 
 # Reasons of refusals that hide the text of errors of the records.
 UNREADABLE_RECORDS = "the records cannot be read now, and nothing was charged; ask again later"
+"""Refusal of a question, before it is charged, if the records cannot be read."""
 SCHEMA_MISMATCH = (
     "the records do not have the columns, types or number of units that the question and the public schema state, and "
     "nothing was charged; tell the steward of the dataset"
 )
+"""Refusal of a question, before it is charged, if the records differ from the public schema; it does not say how, as
+that may quote records."""
 
 
 class TamperedQuestion(InvalidArgument):
@@ -58,7 +61,7 @@ class TamperedQuestion(InvalidArgument):
 
 
 PUBLIC_ERRORS = (BudgetExceeded, NoAllowance, UnsupportedQuery, TamperedQuestion, NoLongerMember)
-"""Errors whose messages use public facts only. Other messages may quote records, and are never shown."""
+"""Errors whose messages use public facts only, and are shown. Other messages may quote records, and are never shown."""
 
 
 class Worker:
@@ -227,10 +230,10 @@ def _describe_refusal(error: ArgumentError) -> str:
 
 # The worker process. A line on standard input wakes it up; when standard input closes, the server has ended.
 POLL_SECONDS = 0.2
-"""Seconds between polls; the server does not signal charged questions."""
+"""Seconds between two looks for charged questions, about which the server sends no signal."""
 
 STORE_ARGUMENTS = frozenset({"ledger", "store"})
-"""Arguments of errors about the server's own database, which quote no records."""
+"""Arguments of errors about the server's own database: they quote no records, so the log has their messages."""
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ from .runner import MODULES, Outcome, minimise, run_schedule
 from .world import ProcessEvent, Schedule
 
 SCENARIO_SHARES = (("ledger", 0.9), ("sites", 0.05), ("servers", 0.05))
-"""Fraction of the schedules of each scenario, if all are run."""
+"""Fraction of the schedules (simulated runs) that each scenario gets, if all are run."""
 
 
 def main() -> None:

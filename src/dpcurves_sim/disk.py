@@ -35,15 +35,16 @@ DISK_FULL = "disk full"
 IO_ERROR = "I/O error"
 """Fault: a write reports an error, and may have been written."""
 HEADS_FOLDER = "heads"
-"""Folder of the copies of heads, on every machine's disk."""
+"""Name of the folder, on every machine's simulated disk, with copies of the last hash of each ledger."""
 MEMORY_FOLDER = Path("/dev/shm")
-"""Folder whose files are in memory, on Linux."""
+"""Folder whose files are in memory, on Linux, so that simulated disks are fast."""
 SQLITE_SUFFIXES = ("", "-wal", "-shm")
-"""Endings of the files of one SQLite database."""
+"""Endings that are added to the name of a SQLite database to name all of its files."""
 DATABASE_SUFFIXES = (".db", ".db-wal", ".db-shm")
-"""Endings of names that belong to databases."""
+"""Endings of the names of files that belong to databases; SQLite writes them, so they are simulated apart from
+others."""
 FIRST_DAY = datetime(2026, 1, 1, tzinfo=UTC)
-"""Time at which simulated worlds begin."""
+"""Date and time at which simulated worlds begin, so that a seed gives the same run on any day."""
 
 
 @dataclass(eq=False)
@@ -565,9 +566,9 @@ def _find_path(address: str) -> Path:
 
 
 KNOWN_SEALS: dict[tuple[object, ...], str] = {}
-"""Seals that were computed, by key, facts and types of the facts."""
+"""Cache of keyed hashes in ledgers, by key, facts and types of the facts, because computing them anew is slow."""
 MOST_SEALS = 2**15
-"""Seals that are remembered at most, in a few MB."""
+"""Largest number of cached keyed hashes, a few MB; with more, the cache is emptied."""
 
 
 def _seal_once(seal: Callable[..., str], key: Any, *facts: chain.SealedValue) -> str:

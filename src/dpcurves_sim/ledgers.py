@@ -38,18 +38,23 @@ Result = TypeVar("Result")
 
 MACHINE, AUDITOR = "curator", "auditor"
 PRICE = PrivacyLoss.pure("0.3")
-"""Loss of a request. Three fit the cap; the fourth must be refused."""
+"""Privacy loss of a simulated request. Three fit the cap; the fourth must be refused."""
 CAP = PrivacyLoss.pure(1)
+"""Privacy budget of the simulated accounts."""
 REQUESTS = ("a", "b", "c", "d")
+"""Request ids under which simulated processes charge: several processes use the same ones."""
 STEPS = 4
-"""Steps of the stream that are followed."""
+"""Steps of the simulated stream of counts: it ends after the last one."""
 COUNTS = Counts((dp.Categories("state", ("a", "b", "c")),), smoothing=Smoothing.PLAIN)
+"""Counts of the simulated stream: noisy counts of three states, published without smoothing."""
 TABLE = {"x": [1.0, 2.0, 3.0, 3.5] * 3}
 """Records of the account that simulated processes share: 12 numbers, which `QUESTION` counts."""
 QUESTION = HistogramQuestion("x", dp.Grid(0, 4, cells=4))
+"""The histogram that simulated processes ask for."""
 SURVEY, PROJECT = "survey", "delays"
 """A second account, and the project whose allowances divide it."""
 ZERO_FINGERPRINT = "0" * 64
+"""A query fingerprint (the hash of a query), equal for all simulated requests that charge without a query."""
 TAMPERINGS = (
     "UPDATE dpcurves_accounts SET spent = 0",
     "UPDATE dpcurves_accounts SET cap = cap + 1",
@@ -65,11 +70,13 @@ TAMPERINGS = (
     "UPDATE dpcurves_book SET version = 2",
     "DELETE FROM dpcurves_book",
 )
-"""Attacks on a copy of the ledger by a process without the key."""
+"""SQL of attacks on a copy of the ledger by a process without the key; the next process to open it must notice each."""
 NOTHING_TO_RESTORE = "there is nothing to restore"
-"""Words of the refusal of a restore that was completed."""
+"""Words by which the refusal to restore again is recognised: an earlier restore was completed, so this is no
+violation."""
 TRANSIENT_ARGUMENTS = frozenset({"ledger", "key"})
-"""Arguments of refusals after which a person waits, has the disk repaired, and starts the command again."""
+"""Arguments of refusals after which a person waits, has the disk repaired, and starts the command again; other refusals
+end the schedule as a violation."""
 
 
 @lru_cache

@@ -37,9 +37,9 @@ SLOW_BODY = "body slow"
 REQUEST_REPEATED = "request repeated"
 """Fault: the request arrives twice."""
 NO_ANSWER = "answer lost"
-"""Fault: the request is answered, and the answer does not arrive."""
+"""Fault: the server acts on the request and answers, and the answer does not arrive."""
 PARTITION = "partition"
-"""Fault: the client's machine and the server's do not reach each other for a while."""
+"""Fault: for a while, no request passes between the client's machine and the server's."""
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 """An application of ASGI."""

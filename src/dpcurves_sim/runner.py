@@ -52,11 +52,11 @@ class Scenario(Protocol):
 MODULES = MappingProxyType(
     {"ledger": "ledgers:LedgerScenario", "sites": "sites:SitesScenario", "servers": "servers:ServersScenario"}
 )
-"""Module and class of each scenario by its name."""
+"""Module and class of each scenario, as ``module:class``, by the name that the command line takes."""
 
 
 DEADLOCK_PREFIXES = ("no progress", "no answer")
-"""Prefixes of violations by which processes wait for ever."""
+"""Beginnings of the violations in which processes wait for ever."""
 
 
 def find_scenario(name: str) -> Callable[[World, SimulatedDisk], Scenario]:

@@ -44,14 +44,14 @@ from .network import SLOW_BODY, Channels, Request, SimulatedChannel, SimulatedNe
 from .strangers import Stranger
 from .world import POWER_LOST, PROCESS_KILLED, SimulatedLock, Violation, World, replace_attributes
 
-OWNERS = (3, 2)
-"""Records of each owner: all in one cell, which differs between owners."""
+RECORDS_BY_OWNER = (3, 2)
+"""Number of records of each simulated data owner: all in one cell, which differs between owners."""
 EXACT, NOISY = PrivacyLoss.pure(1000), PrivacyLoss.pure("0.5")
 """Losses of the tasks: with the first all noise is zero but with probability below 1e-200; with the second it shows."""
 PATHS = ("reports", "enrol", "close", "answers", "peer/agree", "peer/commit", "peer/half", "aggregation_jobs")
-"""Paths that the application of a server has below a task."""
+"""Paths below a task that the application of a server has, at which a simulated stranger sends requests."""
 CLIENT_TIMEOUT = 20.0
-"""Seconds that a client waits for an answer."""
+"""Seconds, of simulated time, that a client waits for an answer before it takes the request as lost."""
 
 
 class Form(NamedTuple):
@@ -80,7 +80,7 @@ TASK_KINDS: tuple[Mapping[str, Any], ...] = (
     {"is_proved": True}, {"owners": Owners.CHECKED, "report_kind": ReportKind.HISTOGRAM},
     {"owners": Owners.CHECKED, "report_kind": ReportKind.HISTOGRAM},
 )  # fmt: skip
-"""Kinds of tasks, equally frequent. Reports of histograms are uploaded as in the DAP draft."""
+"""Options of simulated tasks; each schedule draws one entry. Reports of histograms are uploaded as in the DAP draft."""
 
 
 class Pair(NamedTuple):
@@ -112,20 +112,20 @@ def make_pair(form: Form) -> Pair:
         owners=form.owners, count_kind=form.count_kind, report_kind=form.report_kind, enrols=form.enrols,
         proof_key_hashes=() if proofs is None else proofs.hashes,
     )  # fmt: skip
-    numbers = {Role.OWNER: len(OWNERS), Role.ANALYST: 1, Role.COORDINATOR: 1}
+    numbers = {Role.OWNER: len(RECORDS_BY_OWNER), Role.ANALYST: 1, Role.COORDINATOR: 1}
     tickets = folder / "tickets"
-    ticket_secrets = {} if proofs is None else proofs.to_ticket_secrets(len(OWNERS))
+    ticket_secrets = {} if proofs is None else proofs.to_ticket_secrets(len(RECORDS_BY_OWNER))
     task = create_task(draft, numbers, folder / "task.json", tickets, ticket_secrets)
     batches: list[tuple[bytes, bytes]] = []
     uploads: list[LeaderUpload] = []
-    for owner, records in enumerate(OWNERS):
+    for owner, records in enumerate(RECORDS_BY_OWNER):
         contribution = Contribution.from_ticket(task, np.full(records, owner), tickets / f"owner-{owner + 1}")
         batches.extend(contribution.iterate_batches())
         uploads.append(LeaderUpload(contribution, Ticket.load(tickets / f"owner-{owner + 1}", Role.OWNER)))
     return Pair(
         task,
         (first, second),
-        tuple(Ticket.load(tickets / f"owner-{owner + 1}", Role.OWNER) for owner in range(len(OWNERS))),
+        tuple(Ticket.load(tickets / f"owner-{owner + 1}", Role.OWNER) for owner in range(len(RECORDS_BY_OWNER))),
         Ticket.load(tickets / "coordinator-1", Role.COORDINATOR),
         Ticket.load(tickets / "analyst-1", Role.ANALYST),
         tuple(batches),
@@ -274,7 +274,7 @@ class ServersScenario:
                 f"server-{party}", f"server-{party}", partial(self._run_server, party), is_daemon=True
             )
             self._network.serve(process)
-        for owner in range(len(OWNERS)):
+        for owner in range(len(RECORDS_BY_OWNER)):
             world.start(f"owner-{owner + 1}", f"owner-{owner + 1}", partial(self._run_owner, owner))
         world.start("coordinator", "coordinator", self._run_coordinator)
         world.start("analyst", "analyst", self._run_analyst)
@@ -418,7 +418,7 @@ class ServersScenario:
                 world.note(f"not closed: {error.rule[:60]}")
                 world.sleep(1.0)  # seconds until the next attempt
                 continue
-            if reply["reports"] < sum(OWNERS[owner] for owner in due):
+            if reply["reports"] < sum(RECORDS_BY_OWNER[owner] for owner in due):
                 raise Violation("a report that both servers had accepted was left out")
             self._is_closed = True
             return
@@ -462,10 +462,10 @@ class ServersScenario:
         both = self._accepted[0] & self._accepted[1]
         if self._thresholds:  # counts below thresholds
             values = tuple(int(cell) for cell in np.diff([0, *values]))
-        for owner, records in enumerate(OWNERS):
+        for owner, records in enumerate(RECORDS_BY_OWNER):
             if values[owner] not in ((records,) if owner in both else (0, records)):
                 raise Violation(f"the answer counts {values[owner]} of {records} records of owner {owner + 1}")
-        if any(values[len(OWNERS) :]):
+        if any(values[len(RECORDS_BY_OWNER) :]):
             raise Violation("the answer counts records that nobody sent")
 
     @property

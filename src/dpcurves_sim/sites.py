@@ -55,22 +55,25 @@ from .strangers import Stranger
 from .world import Violation, World, replace_attributes
 
 QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=3))
+"""The histogram that simulated analysts ask the sites for."""
 UNAPPROVED_QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=2))
-"""A question that an officer with a list does not approve."""
+"""A question that is not on an officer's list of approved questions: sites must not answer it."""
 UNASKED_QUESTION = HistogramQuestion("age", dp.Grid(0, 90, cells=6))
-"""A question on an officer's list that no analyst asks."""
+"""A question on an officer's list of approved questions that no analyst asks."""
 UNKNOWN_COLUMN_QUESTION = HistogramQuestion("height", dp.Grid(0, 90, cells=2))
-"""A question about a column that no site has."""
+"""A question about a column that no site has: sites must not answer it."""
 PRICE = PrivacyLoss.pure(1)
+"""Privacy loss of each simulated request: epsilon 1."""
 COORDINATOR = "coordinator"
+"""Name of the coordinator's machine in the simulated network."""
 CLIENT_TIMEOUT = 30.0
-"""Seconds that a client waits for an answer of the coordinator."""
+"""Seconds, of simulated time, that a client waits for the coordinator's answer before it takes the request as lost."""
 PATHS = ("consents", "asks", "waiting", "rounds/" + "0" * 64 + "/refused", "rounds/" + "1" * 64 + "/3")
-"""Paths that the coordinator's application has below a task."""
+"""Paths below a task that the coordinator's application has, at which a simulated stranger sends requests."""
 MOST_ATTEMPTS = 40
 """Largest number of requests of one question; without an answer by then, the schedule fails."""
 UNSIGNED_SENDER = "careless"
-"""Id of requests without a valid signature."""
+"""Request id of simulated requests without a valid signature: no site may ever charge for one."""
 COORDINATOR_LIES = (
     "drops a message",
     "reorders and repeats",
@@ -78,9 +81,9 @@ COORDINATOR_LIES = (
     "replays an old message",
     "shows another list",
 )
-"""What a lying coordinator does to the messages of a stage."""
+"""Names of the faults by which a lying coordinator changes the messages of a stage, as schedules print them."""
 SITE_FRAUDS = ("alters its message", "sends another message", "repeats an old message")
-"""What a cheating site does to its message."""
+"""Names of the faults by which a cheating site changes its message, as schedules print them."""
 
 
 class Federation(NamedTuple):

@@ -18,9 +18,10 @@ PATHS = (
     "", "/", "/tasks", "/tasks/{task}/nothing", "/tasks/{other}", "/tasks/{other}/{path}", "/tasks/{task}/{path}",
     "/tasks/{task}/{path}", "/tasks/{task}/{path}/all", "/tasks/{task}/../{path}",
 )  # fmt: skip
-"""Paths that a stranger tries. Some exist: those with the hash of the task and a path of its application."""
+"""Paths that a stranger (a client without rights) tries. Some exist: those with the hash of the task and a path of its
+application."""
 PUBLIC_PATHS = ("/hpke_config", "/tasks/{task}")
-"""Paths that anybody may read with GET."""
+"""Paths that anybody may read with GET; a stranger's request of another path must be refused."""
 
 
 class Stranger:

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from greenlet import greenlet
 
 DRAW_VALUES = 2**64
-"""Number of values of a draw."""
+"""Number of values of a simulated draw: 64 bits."""
 LARGEST_SEED = DRAW_VALUES - 1
-"""Largest seed: 8 bytes."""
+"""Largest seed of a schedule: 8 bytes; a larger one is refused."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Default probabilities and durations of the simulated world."""
 PROCESS_KILLED = "process killed"
 """Fault: the process ends at once. Its writes stay in the system's cache, also unflushed writes."""
 POWER_LOST = "power lost"

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 # Commands that ask the sites of a task: as questions to one table, with the terms of a federation.
 ASSUMPTIONS = "Assumed: each site counts its own records correctly; a malicious site could change sums by any amount"
+"""Line that is printed with each plan and result of a federation: what its result presupposes."""
 
 
 @dataclass(frozen=True)
@@ -440,6 +441,7 @@ COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
         "app": write_transport,
     }
 )
+"""Commands of the group `dpcurves federation`, by name."""
 
 PACKAGE_COMMANDS = PackageCommands(
     groups={
@@ -456,3 +458,4 @@ PACKAGE_COMMANDS = PackageCommands(
         )
     }
 )
+"""The group `federation`, with its questions and plans, which this package adds to the commands of `dpcurves`."""

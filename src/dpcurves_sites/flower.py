@@ -24,13 +24,16 @@ from flwr.serverapp import Grid, ServerApp
 
 from .transport import END_OF_EXCHANGE, Forwarder, exchange_batch
 
-# Names in Flower's messages and settings: the record and the field that hold the bytes, the node's setting with the
-# socket's path, and the run's settings with the task document and the seconds after which a query is lost.
 RECORD = "dpcurves"
+"""Name of the record in Flower's messages that holds the bytes of dpcurves."""
 BODY_FIELD = "octets"
+"""Field of this record with the bytes; Flower passes them on unread."""
 SOCKET = "dpcurves"
+"""Key of the setting of a Flower node with the path of its site's Unix socket."""
 TASK = "task"
+"""Key of the setting of a Flower run with the path of the task document."""
 TIMEOUT_FIELD = "patience"
+"""Key of the setting of a Flower run with the seconds after which a message without an answer counts as lost."""
 
 client = ClientApp()
 server = ServerApp()

@@ -29,11 +29,13 @@ from nvflare.apis.signal import Signal
 
 from .transport import END_OF_EXCHANGE, Forwarder, exchange_batch
 
-# Names in NVFlare's messages and settings: the task, the field that holds the bytes, and the environment variable with
-# the path of the site's socket.
 TASK_NAME = "carry"
+"""Name of the NVFlare task that carries messages of dpcurves; the apps' configuration has it too."""
 BODY_FIELD = "octets"
+"""Field of NVFlare's messages with the bytes of dpcurves, which NVFlare passes on unread."""
 SOCKET = "DPCURVES_SOCKET"
+"""Environment variable with the path of the site's Unix socket; ``{site}`` in it stands for the site's name in
+NVFlare."""
 
 
 class TransportExecutor(Executor):  # type: ignore[misc]

@@ -55,19 +55,25 @@ from .task import FederationTask
 from .transport import pack_parts, unpack_parts
 
 POLL_SECONDS = 20.0
-"""Seconds that a long poll waits at most before it returns nothing: less than proxies usually allow for a request."""
+"""Seconds after which a waiting request (long poll) is answered with nothing, and repeated by its sender: less than
+proxies usually allow for a request."""
 GRACE_SECONDS = 0.5
-"""Seconds that a stage stays open after a quorum has signed or revealed shares, so that slower sites are heard too."""
+"""Seconds that a stage stays open after as many sites as needed have signed or revealed shares, so that slower sites
+are heard too."""
 LARGEST_WITHOUT_VECTOR = 2**16
-"""Bytes: the largest message of a site without its vector of masked counts. Key shares for 100 sites take 20 KiB."""
+"""Bytes: the largest message of a site, besides its vector of masked counts; a larger one is refused. Key shares for
+100 sites take 20 KiB."""
 MOST_POLLS = 4
-"""Largest number of waiting long polls of one ticket: an honest holder has one, and another after a lost connection."""
+"""Largest number of waiting requests (long polls) of one ticket: an honest holder has one, and another after a lost
+connection. A further one is refused (status 429)."""
 MOST_ROUNDS_OF_ONE = 64
-"""Largest number of rounds of one analyst on the message board; with more, the oldest is dropped."""
-MOST_BYTES = 2**32
-"""Largest size of all messages on disk, in bytes; with more, the oldest rounds are dropped."""
+"""Largest number of rounds of one analyst that the coordinator keeps; with more, the oldest is dropped."""
+MOST_STORED_BYTES = 2**32
+"""Bytes: the largest size of all messages of rounds on the coordinator's disk; with more, the oldest rounds are
+dropped."""
 MOST_ROUNDS = 2**12
-"""Rounds in memory at most; the oldest is dropped."""
+"""Largest number of rounds in memory, and of requests whose left-out sites are remembered; with more, the oldest are
+dropped."""
 
 
 def unpack_messages(octets: bytes) -> list[bytes]:
@@ -345,7 +351,7 @@ class MessageBoard:
             current: Name of the current round, which stays.
         """
         total = sum(other.stored_bytes for other in self._rounds.values())
-        while len(self._rounds) > MOST_ROUNDS or total > MOST_BYTES:
+        while len(self._rounds) > MOST_ROUNDS or total > MOST_STORED_BYTES:
             oldest = next((name for name in self._rounds if name != current), None)
             if oldest is None:
                 return

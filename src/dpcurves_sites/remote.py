@@ -178,14 +178,17 @@ class ApprovedList:
 
 Curve = TypeVar("Curve")
 FIRST_PAUSE = 0.1
-"""Seconds before the first retry of a request to the coordinator. Each later pause is 1.5 times as long."""
+"""Seconds before the first retry of a request to the coordinator. Each later pause is 1.5 times as long, up to
+`LONGEST_PAUSE`."""
 LONGEST_PAUSE = 2.0
-"""Seconds between two retries at most."""
+"""Seconds: the longest pause between two retries of a request to the coordinator."""
 LEFT_OUT_RULE = "left out because their vectors did not arrive in time: "  # begins a note of a release; sites follow
+"""Beginning of a result's note that lists the sites whose records are not in it."""
 ENDED_ROUND_STATUSES = frozenset({404, 409, 410})
-"""HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site."""
+"""HTTP statuses of a round that is over, unknown to the coordinator, or continues without this site: the site gives
+this round up."""
 RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
-"""HTTP statuses after which a request is retried."""
+"""HTTP statuses after which a request is retried; after others it fails."""
 
 
 class SiteAgent:

@@ -170,6 +170,7 @@ class SumRound:
 # sites in the sum, and opened shares.
 KEYS, SHARES, MASKED, SIGNED, OPENED = range(1, 6)
 STAGES = {KEYS: "keys", SHARES: "shares", MASKED: "masked vectors", SIGNED: "signed lists", OPENED: "opened shares"}
+"""Words for the stages of a round, by number, in error messages."""
 SIGNATURE_SIZE = 64
 """Bytes of an Ed25519 signature (RFC 8032)."""
 HASH_SIZE = 32
@@ -306,9 +307,10 @@ def _digest_messages(messages: Mapping[int, SignedMessage]) -> bytes:
 
 
 SECRET_MODULUS = 2**256 + 297
-"""The smallest prime above 2**256."""
+"""The smallest prime above 2**256: modulus of the polynomials by which a 256-bit secret is shared (Shamir). All parties
+need the same one."""
 SHARE_SIZE = 33
-"""Bytes of a share: an integer below `SECRET_MODULUS`."""
+"""Bytes of a share of a secret: an integer below `SECRET_MODULUS`."""
 
 
 class RandomSource(Protocol):
@@ -384,9 +386,9 @@ def recover_secret(shares: Mapping[int, bytes], threshold: int) -> bytes:
 
 
 WORDS_PER_CHUNK = 2**15
-"""64-bit words of a mask that are derived at once, which bounds the memory of masking."""
+"""64-bit words of a mask that are derived and added at once, which bounds memory; the masks do not depend on it."""
 _ZEROS = bytes(8 * WORDS_PER_CHUNK)
-"""Zero bytes of `WORDS_PER_CHUNK` words, whose encryption is the mask's key stream."""
+"""Zero bytes of `WORDS_PER_CHUNK` words: a stream cipher encrypts them to the words of a mask."""
 
 
 def _derive_key(sum_round: SumRound, secret: bytes, purpose: str, *sites: int) -> bytes:
@@ -609,7 +611,7 @@ def share_keys(
 
 
 SEALED_SHARE_SIZE = 2 + 2 * SHARE_SIZE + 16
-"""Bytes of an encrypted share: the site, two shares and the tag of AES-GCM."""
+"""Bytes of an encrypted message with shares: the number of the site, two shares and the tag of AES-GCM."""
 
 
 def mask_vector(sum_round: SumRound, signer: Signer, state: bytes, shares: Iterable[bytes], vector: Vector) -> Step:

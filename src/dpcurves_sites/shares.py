@@ -42,7 +42,7 @@ from dpcurves.noise.randomness import Randomness
 
 
 INTEGERS_PER_CHUNK = 2**14
-"""Number of integers that are drawn at once, which bounds the memory of large requests."""
+"""Number of integers of noise that are drawn at once, which bounds the memory of long vectors."""
 
 
 def sample_polya_differences(scale: Fraction, shape: Fraction, size: int, randomness: Randomness) -> NDArray[np.int64]:
@@ -309,8 +309,12 @@ def decide_acceptance(distribution: PolyaBlocks, block: int, integer: int, word:
 MOST_EXTRA_VARIANCE = Fraction(1, 100)
 """Largest relative increase of the variance that is paid so that a sum of discrete Gaussian shares satisfies the stated
 rho. A larger increase is refused."""
-_VARIANCE_PARTS = 2**30  # denominator to which variances are rounded up, so that exact fractions stay short
-_PROOF_CANDIDATES = [2.0**power for power in range(-40, 41)]  # candidates for b in the proof of `gaussian_overhead`
+_VARIANCE_PARTS = 2**30
+"""Denominator to which variances are rounded up, so that exact fractions stay short; the noise grows by at most 2**-29
+of its variance."""
+_PROOF_CANDIDATES = [2.0**power for power in range(-40, 41)]
+"""Values of b in the proof of `gaussian_overhead` that are tried: each gives a valid bound, and the smallest is
+taken."""
 
 
 def gaussian_overhead(variance: float, shares: int) -> float:

@@ -67,13 +67,18 @@ from .trust import SecureSum, derive_round
 # SECRET. Stored rounds of a site: each stage is computed once, and stored before its message is sent. `header` is the
 # round's plan and roster, and `messages_digest` the hash of the messages of the previous stage.
 METADATA = MetaData()
+"""The tables below, which a site adds to the database of its ledger; what they hold is SECRET."""
 SUM_STEP_TABLE = Table(
     "dpcurves_sum_steps", METADATA, *text_key_columns("task", "round"),
     Column("stage", Integer, primary_key=True, autoincrement=False), *text_columns("header", "messages_digest"),
     *bytes_columns("state", "message"),
 )  # fmt: skip
+"""One row per stage of a round: the state of the site and the message that it sent, so that a repeated stage sends the
+same."""
 SUM_VECTOR_TABLE = Table("dpcurves_sum_vectors", METADATA, *text_key_columns("task", "round"), *bytes_columns("vector"))
+"""One row per round: the site's summand, not yet masked, so that it is computed once."""
 SUM_LIST_TABLE = Table("dpcurves_sum_lists", METADATA, *text_key_columns("task", "payment"), *text_columns("sites"))
+"""One row per paid request: the sites whose records are in its first sum (`sites`, JSON), for all later sums of it."""
 
 
 class RoundStore:

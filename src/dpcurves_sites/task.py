@@ -36,9 +36,9 @@ from .site import FederationTerms
 from .trust import SecureSum
 
 SIGNING_KEY_FILE = "site.key"
-"""File of a site's signing key (SECRET)."""
+"""Name of the file of a site's signing key (SECRET), in its folder."""
 PUBLIC_FILE = "site.json"
-"""File of a site's public facts."""
+"""Name of the file of a site's public facts, in its folder, which the author of a task needs."""
 
 
 @dataclass(frozen=True, slots=True)

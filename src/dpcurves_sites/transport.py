@@ -27,15 +27,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 LENGTH_SIZE = 8
-"""Bytes of a length prefix, little endian."""
+"""Bytes of the length before each part of a message on the site's socket, little endian."""
 LARGEST_PART = 2**30
-"""Largest size of a part in bytes, so that a wrong length cannot exhaust the memory."""
+"""Bytes: the largest part of a message, so that a wrong length cannot exhaust the memory; a larger one ends the
+connection."""
 SITE_SECONDS = 600.0
-"""Seconds to wait for a site's batch: the site may have to count its records first."""
+"""Seconds: timeout of waiting for messages of a site, which may have to count its records first."""
 COORDINATOR_SECONDS = 60.0
-"""Seconds to wait for the coordinator's answer to a request."""
+"""Seconds: timeout of waiting for the coordinator's answer to a request."""
 END_OF_EXCHANGE = b"over"
-"""The answer that ends the exchange: the coordinator is down, or the run was stopped."""
+"""Answer to a site's app that ends the run of Flower or NVFlare: the coordinator is down, or the run was stopped."""
 
 
 def pack_parts(parts: Sequence[bytes]) -> bytes:

@@ -35,11 +35,13 @@ from dpcurves_parties.serving.messages import parse_refusal
 from .transport import END_OF_EXCHANGE, SITE_SECONDS, pack_parts, receive_part, unpack_parts
 
 EMPTY_ANSWER_PATHS = re.compile(r"/rounds/[0-9a-f]+/([0-9]+|refused)$")
-"""Paths of requests whose answer is empty on success; such a request can wait for the next batch."""
+"""Paths of requests whose answer is empty on success; such a request is sent with the next batch, and nobody waits for
+it."""
 REFUSED_WITHOUT_REASON = "coordinator: refused without a reason"
 """Error message for a refusal of the coordinator that has no text."""
 WAITING_PATH = "/waiting"
-"""Path of the request for the next round."""
+"""End of the path of a site's request for the next round; if a message in the same batch came too late, it is answered
+with no round."""
 
 
 class SocketTransport:
@@ -210,8 +212,9 @@ def _parse_batch_number(answer: bytes) -> int:
 
 # Files of the apps. Words in capitals (TASK, ADDRESS, FLOWER) are replaced by the options of the command.
 MODULE_FOLDER = Path(__file__).parent
+"""Folder of this package, from which modules are copied into an app that is written."""
 FLOWER = "1.42.0"
-"""Tested version of Flower."""
+"""Version of Flower that the written app is tested with, and declares."""
 PROJECT = """[build-system]
 requires = ["hatchling"]
 build-backend = "hatchling.build"
@@ -239,6 +242,7 @@ clientapp = "dpcurves_carrier.flower:client"
 task = "TASK"
 patience = 300.0
 """
+"""Text of the Flower app's `pyproject.toml`; FLOWER and TASK in it are replaced."""
 LAUNCH = """#!/bin/sh
 # Runs Flower beside a dpcurves federation: launch superlink|supernode|run ARGUMENTS of the command of that name.
 # Nothing is told to Flower's makers, nothing is installed at run time, and the settings are those of this folder.
@@ -255,6 +259,7 @@ run) exec flwr run "$here/app" "$@" ;;
 *) exec flwr "$what" "$@" ;;
 esac
 """
+"""Text of the shell script `launch`, which runs Flower's commands without telemetry to Flower's makers."""
 SETTINGS = """[superlink]
 default = "local"
 
@@ -262,11 +267,14 @@ default = "local"
 address = "ADDRESS"
 insecure = true
 """
+"""Text of Flower's `config.toml`; ADDRESS in it is replaced by the address of the SuperLink."""
 LICENSE = "dpcurves is under the Apache License, version 2.0: https://www.apache.org/licenses/LICENSE-2.0\n"
+"""Text of the file `LICENSE` of the Flower app."""
 
 
 NVFLARE_META = """{"name": "dpcurves-carrier", "resource_spec": {}, "deploy_map": {"app": ["@ALL"]}, "min_clients": 1}
 """
+"""Text of the NVFlare app's `meta.json`."""
 CONTROLLER = """{
   "format_version": 2,
   "workflows": [
@@ -275,6 +283,7 @@ CONTROLLER = """{
   "components": []
 }
 """
+"""Text of the NVFlare app's configuration of the server; TASK in it is replaced."""
 EXECUTOR = """{
   "format_version": 2,
   "executors": [
@@ -283,6 +292,7 @@ EXECUTOR = """{
   "components": []
 }
 """
+"""Text of the NVFlare app's configuration of the clients."""
 
 
 @dataclass(frozen=True)

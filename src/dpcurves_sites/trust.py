@@ -72,12 +72,15 @@ from . import shares
 from .secure_sum import KEYS, MASKED, OPENED, SHARES, SIGNED, Roster, RoundMessages, SumRound, cut_receipt, sum_vectors
 
 SUM_MODULUS = 2**64
-"""Modulus of the sums, which are 64-bit words."""
+"""Modulus of the secure sums, which are 64-bit words; the upper half stands for negative numbers."""
 LARGEST_SUM = 2**62
-"""Largest exact sum over all sites: half of the signed range of the ring, so that noise cannot wrap around."""
+"""Largest absolute value of an exact sum over all sites: half of the signed range, so that noise cannot wrap around.
+Each site clips its own sums to this divided by the number of sites."""
 LINEAR_QUERIES = (CountQuery, SumQuery, PartitionQuery, RegionQuery)
+"""Queries whose answers are sums over records, so that sites can add them; with too many cells they are refused."""
 LARGEST_DEVIATION = 2**50
-"""Largest standard deviation of the noise. It is so far below the modulus 2**64 that noisy sums do not wrap around."""
+"""Largest standard deviation of the noise; a loss that needs more is refused. It is so far below the modulus 2**64 that
+noisy sums do not wrap around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,10 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Numbers that steer how score groups are cut."""
 
 PILOT_FRACTION = Fraction(1, 10)
-"""Budget fraction of the pilot query after which groups are cut."""
+"""Budget fraction of the pilot query by whose counts score groups are cut; the groups get the rest."""
 
 
 class SiteHolder(Protocol):

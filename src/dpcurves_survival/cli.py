@@ -81,8 +81,8 @@ class SurvivalView(ResultView):
 
 
 MOST_NAMED_GROUPS = 6
-"""Groups: a test of more names their number alone, so that it stays a line, and curves of more are not
-printed."""
+"""Largest number of groups whose curves are printed and whose names a test lists; of more, the number alone, so that
+the line stays short."""
 
 
 class GroupedSurvivalView(ResultView):
@@ -168,7 +168,7 @@ def describe_log_rank_test(
 
 
 SHOWN_RESULTS = "survival", "hazard", "numbers", "figure"
-"""Results of released survival curves that ``--show`` offers."""
+"""Values of the option ``--show`` of survival curves: what is printed and drawn; the first is the default."""
 
 
 @dataclass(frozen=True)
@@ -535,6 +535,7 @@ class GroupedSurvivalModelView(SurvivalModelView):
 
 
 VIEWS = [ResultView, GroupedView]
+"""What the commands of survival curves can print: one curve, and curves by group."""
 COMMANDS = (
     make_question_command(
         "survival", survival_question,
@@ -580,4 +581,6 @@ COMMANDS = (
         more="Records that are censored before the horizon are made up for by inverse censoring weights.",
     ),
 )  # fmt: skip
+"""Commands of the questions about survival that this package adds, with their options and what they can show."""
 QUESTIONS = FieldQuestions("contingency", COMMANDS)
+"""These commands for `dpcurves`, which lists them after `contingency`."""

@@ -56,9 +56,9 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Default numbers that steer the forecast of a comparison; privacy does not depend on them."""
 ARM = Categories("arm", (0, 1))
-"""Column of the two arms, in the question whose errors are forecast."""
+"""Made-up column of the two arms of a comparison, in the question whose errors are forecast to choose a grid."""
 
 
 class ComparisonForecast(NamedTuple):

@@ -645,6 +645,7 @@ RISK_TABLE_READER = RiskTableReader(
     lambda found: found._risk_table, CompetingRisks._sample_noise, _estimate_cause_hazards,
     lambda found: found._estimated_curves._replace(incidence=found.incidence, cumulative_hazard=found.hazard),
 )  # fmt: skip
+"""How statistics of one cause read its counts at risk, simulate their noise, and estimate hazards."""
 
 
 @dataclass(frozen=True, slots=True)

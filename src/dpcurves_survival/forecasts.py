@@ -58,7 +58,8 @@ from .survival_models import HorizonCounts, SurvivalModel, SurvivalModelQuestion
 TIME_SAMPLERS = MappingProxyType(
     {name: censor_times(VALUE_SAMPLERS[name]) for name in ("a hill", "a long tail", "tied values")}
 )
-"""Samplers of censored times, as fractions of the grid, by the name of the distribution of event times."""
+"""Samplers of synthetic censored times, as fractions of the grid, by the name of the distribution of event times. The
+forecast takes several, as the true one is confidential."""
 
 
 def _time_columns(question: SurvivalQuestion, sample: tuple[FloatArray, Bits]) -> Table:
@@ -102,6 +103,7 @@ SURVIVAL_FORECAST = ForecastKind(
     half_width=lambda curve, population: float(rehearsals.band_half_widths(curve, population)[1:].mean()),
     interval_label="the band, on average", uninformative_width=quarter_of_shares, rehearsals=SLOW_REHEARSALS,
 )  # fmt: skip
+"""Forecast of survival curves: the error of the curve, and the half width of its simultaneous band."""
 
 
 def _trace_curve(curve: Survival) -> rehearsals.Traced:
@@ -353,11 +355,11 @@ MODEL_FORECAST = ForecastKind(
     half_width=_auc_half_width, interval_label="the area", uninformative_width=quarter_of_shares,
     rehearsals=AREA_REHEARSALS,
 )  # fmt: skip
-"""Forecast of models at a horizon: the error of the area under the ROC curve."""
+"""Forecast of questions about a model at a time horizon: the error of the area under the ROC curve."""
 
 
 INTERVAL_FORECAST = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
-"""Forecast of curves whose width is measured by intervals instead of a simultaneous band."""
+"""The same, with the width of intervals at single times in the place of a simultaneous band."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: SURVIVAL_FORECAST._replace(
         trace_curve=_trace_curve, axis_labels=("time", "share without an event")
@@ -376,11 +378,11 @@ FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     ),
     SurvivalModelQuestion: MODEL_FORECAST,
 })  # fmt: skip
-"""How the errors of each type of question are forecast."""
+"""How the errors of each type of question about survival are forecast, for plans."""
 
 
 PLAN_NOTES: Mapping[type[Any], Callable[..., tuple[str, ...]]] = MappingProxyType({SurvivalQuestion: describe_plan})
-"""Functions that write further lines of a plan, by type of question."""
+"""Functions that write further lines of a printed plan, by type of question; plans of other types have none."""
 
 
 def distribution_from_curve(question: Any, curve: Survival) -> tuple[RecordDistribution, float] | None:
@@ -443,4 +445,4 @@ def _time_distribution_from_curve(question: Any, curve: Survival) -> RecordDistr
 LIKE: Mapping[type[Any], Callable[[Any, Any], tuple[RecordDistribution, float] | None]] = MappingProxyType(
     {Survival: distribution_from_curve}
 )
-"""Functions that synthesise records like those of a released curve, by type of the curve."""
+"""Functions that synthesise records like those of a released curve, by type of the curve; other curves have none."""

@@ -64,7 +64,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Default numbers that steer the tests of several groups; privacy does not depend on them."""
 
 
 class GroupScores(NamedTuple):

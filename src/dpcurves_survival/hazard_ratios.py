@@ -61,6 +61,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Default numbers that steer the estimate of a hazard ratio and its interval."""
 
 
 def first_group_fraction(log_ratio: float, at_risk: FloatArray) -> FloatArray:

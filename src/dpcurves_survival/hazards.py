@@ -43,9 +43,11 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Numbers that steer the estimate of hazards."""
 
 LOG_HAZARD_RANGE = -12.0, 2.5
-"""Smallest and largest log hazard of a block, so that exponentials are normal doubles."""
+"""Smallest and largest log hazard of a block of cells, so that exponentials are normal doubles; logs beyond are
+clipped."""
 
 
 class HazardPrior(NamedTuple):
@@ -104,14 +106,14 @@ EVENT_PRIORS = (
     HazardPrior(0.5, 0.0, 0.0, 1.0, 0.0, straight=True),
 )  # fmt: skip
 """Priors of the log hazard of events, whose posterior means are averaged by their probability; the numbers are the
-fields of `HazardPrior`, chosen on the distributions of `benchmarks/survival_few.py`."""
+fields of `HazardPrior`, chosen for a small error on the distributions of `benchmarks/survival_few.py`."""
 CENSORING_PRIORS = (
     HazardPrior(1.0, 0.4, 0.0, 1.0, 0.0),
     HazardPrior(1.0, 0.4, 0.8, 0.2, 0.0),
     HazardPrior(1.0, 0.4, 0.0, 1.0, 1.5),
 )
-"""Priors of the log hazard of censoring, chosen on the distributions of `benchmarks/survival_few.py`; the numbers are
-the fields of `HazardPrior`."""
+"""Priors of the log hazard of censoring, averaged likewise; the numbers are the fields of `HazardPrior`, chosen on the
+distributions of `benchmarks/survival_few.py`."""
 
 
 class NoisyCounts(NamedTuple):

@@ -56,7 +56,7 @@ class Tuning:
 
 
 TUNING = Tuning()
-"""The default tuning."""
+"""Default numbers that steer Gray's test; privacy does not depend on them."""
 
 
 class GrayTest(NamedTuple):

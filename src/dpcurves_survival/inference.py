@@ -27,7 +27,7 @@ from dpcurves.summaries.two_classes import isotonic_projection
 
 
 MEDIAN_SURVIVAL = 0.5
-"""Share of people who survive the median time."""
+"""Survival at the median time: half of the people have had no event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Numbers that steer curves, bands and tests of survival."""
 
 
 class AtRisk(NamedTuple):

@@ -167,10 +167,11 @@ def notes_on_log_rank_bias(tables: Sequence[EventTable], noises: Sequence[EventT
 
 
 WHOLE_BAND = "the band at every time"
+"""Beginning of a curve's note that its band is too wide at every time; the median then is `UNKNOWN_MEDIAN`."""
 UNKNOWN_MEDIAN = "not known"
-"""Text of a median whose band is too wide everywhere."""
+"""Text in the place of the median, in tables and summaries, if the band is too wide at every time."""
 PLOT_LEVEL = 0.95
-"""Probability of the bands and of the intervals of numbers at risk on plots."""
+"""Coverage probability of the bands, and of the intervals of numbers at risk, on plots."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

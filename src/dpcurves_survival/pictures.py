@@ -40,11 +40,12 @@ AT_RISK_TITLE = "number at risk"
 AT_RISK_INTERVAL_TITLE = "number at risk (±: simultaneous 95% intervals for these records)"
 """Title of a table of numbers at risk with intervals."""
 AT_RISK_MARK = "at risk"
-"""Mark (gid) of the last text of each row of the table, by which rows that are there already are counted."""
+"""Matplotlib id (gid) of the last text of each row of the table, by which the rows that are there already are counted;
+the next row is written below them."""
 DARK_TITLE_COLOUR = "#333333"
-"""Colour of that title on a light background."""
+"""Colour of the title of a table of numbers at risk on a light background."""
 PALE_TITLE_COLOUR = "#cccccc"
-"""Colour of that title on a dark background."""
+"""Colour of the title of a table of numbers at risk on a dark background."""
 
 
 class AtRiskRow(NamedTuple):
@@ -265,7 +266,7 @@ AXES = MappingProxyType({
 })  # fmt: skip
 """Label of the axis of a forest plot, by the scale of its estimates."""
 NO_DIFFERENCE = MappingProxyType({"ratio": 1.0, "difference of shares": 0.0, "difference of times": 0.0})
-"""Value that means no difference, by scale: where the reference line is drawn."""
+"""Value that means no difference, by scale: a forest plot has a reference line there; other scales have none."""
 
 
 def draw_estimates(
@@ -317,7 +318,8 @@ THEMES = MappingProxyType({
     ),
     "print": Theme("#ffffff", "#000000", "#444444", ("#000000", "#555555", "#888888", "#333333"), 0.16),
 })  # fmt: skip
-"""Okabe and Ito's colours (2008), brighter on a dark background; in print, greys with dashes."""
+"""Colours by the name of the theme; other names are refused. Okabe and Ito's (2008), brighter on a dark background; in
+print, greys with dashes."""
 
 
 class FigureGroup(NamedTuple):

@@ -47,7 +47,7 @@ from .kaplan_meier import event_categories
 from .survival_readings import SHARE, Estimate
 
 LEAST_RECORDS = 0.5
-"""Least denominator, in records; a count up to this is taken as zero."""
+"""Records: the least denominator of a ratio; a noisy count up to this is taken as zero."""
 
 
 class HorizonCounts(NamedTuple):
@@ -168,7 +168,7 @@ def compute_concordance_index(counts: FloatArray, *, in_random_order: bool = Fal
 
 
 PROBABILITY_FIFTIETHS = Grid(0, 1, cells=50)
-"""Cells of predicted probabilities, by default: of width 0.02."""
+"""Default cells of predicted probabilities: 50 of width 0.02; scores are rounded to them."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -47,14 +47,22 @@ from .pictures import AtRiskRow, FigureGroup, draw_estimates, draw_figure, draw_
 from .variants import DelayedEntry, WeightedSurvival
 
 SURVIVAL_STREAM = 20
-"""Index of the first random stream of these simulations; there is one stream per group."""
+"""Index of the first stream of the fixed random numbers that simulate noise; there is one stream per group, so that
+noise is independent."""
 SURVIVAL_EXAMPLE = "a survival curve, as dp.survival gives one,"
+"""Words for a valid value, in the error message for an argument that is no survival curve."""
 SHARE = "share"
+"""Scale of an estimate, which selects its axis in a forest plot: a share or probability, from 0 to 1."""
 TIME = "time"
+"""Scale of an estimate: a time, in the units of the time column."""
 RATIO = "ratio"
+"""Scale of an estimate: a ratio, such as of two hazards."""
 PEOPLE = "people"
+"""Scale of an estimate: a number needed to treat, in people."""
 HAZARD = "cumulative hazard"
+"""Scale of an estimate: a cumulative hazard."""
 EVENT_SHARE = "share with an event"
+"""Scale of an estimate: a share with an event."""
 MORE, LATER = "difference of shares", "difference of times"
 
 
@@ -203,6 +211,7 @@ SINGLE_CAUSE_READER = RiskTableReader(
     lambda curve: inference.hazards_from_survival(curve.extrapolated_survival[1:])[None],
     _point_estimates,
 )
+"""How statistics of one survival curve read its counts at risk, simulate their noise, and estimate hazards."""
 
 
 def find_nearest_edge(curve: Any, argument: str, time: float) -> tuple[int, float]:

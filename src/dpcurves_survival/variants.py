@@ -284,11 +284,12 @@ class WeightedSurvivalQuestion(TableQuestion):
 
 
 ENTRY_FRACTION = Fraction(1, 3)
-"""Budget fraction of counts of entries: one row, beside two rows of exits."""
+"""Budget fraction of the counts of entries; the counts of exits, with and without an event, get the rest."""
 
 
 ENTRY_TIES = "after", "before"
-"""Whether entries at a declared value follow its events, as in R, or precede them."""
+"""Values of `entry_ties`: entries at a declared value follow its events, as in R (the default), or precede them; other
+values are refused."""
 
 
 def event_table_from_slots(
@@ -593,7 +594,7 @@ class AutoRangeSurvivalQuestion(TableQuestion):
 
 # Turnbull's estimate from counts of pairs of cells: an event lies after the first cell and not after the second.
 LEAST_DIVISOR = 1e-300
-"""Records: the divisor that replaces 0, far below any count."""
+"""Records: the least divisor, in the place of 0, far below any count."""
 
 
 def collapse_pairs(slots: FloatArray, *, round_down: bool) -> FloatArray:
@@ -690,8 +691,8 @@ def keep_significant_pairs(counts: FloatArray, noise: FloatArray) -> FloatArray:
 def rescale_pair_counts(counts: FloatArray) -> FloatArray:
     """Return the counts with negative ones set to 0, and all scaled by one factor so that their sum is unchanged.
 
-    It is a guess of the true counts of pairs of cells that spreads few records over many pairs; `project_pair_counts` errs
-    in the opposite direction, with fewer records in rare pairs.
+    It is a guess of the true counts of pairs of cells that spreads few records over many pairs; `project_pair_counts`
+    errs in the opposite direction, with fewer records in rare pairs.
 
     Args:
         counts: Counts by first and last cell that may contain the event, (cells + 1, cells + 1); they may be negative.
@@ -833,9 +834,10 @@ class Tuning:
 
 
 TUNING = Tuning()
+"""Numbers that steer the intervals of interval-censored curves."""
 
 INTERVAL_STREAM = 26
-"""Index of the first random stream of these simulations."""
+"""Index of the first stream of the fixed random numbers that simulate noise in these intervals."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -1061,13 +1063,15 @@ class IntervalCensoredSurvival(IntervalResult):
 
 
 MISSING_TIMES = "open", "excluded"
-"""What an examination without a time means: that end of the interval is open, as in R, or the record is not counted."""
+"""Values of `missing_times`: without a time, that end of the interval is open, as in R (the default), or the record is
+not counted; other values are refused."""
 
 
 SWAPPED_TIMES_NOTE = add_advice(
     "have a first time with the event in a cell before that of the last time without it, which fit no survival curve",
     "were both columns swapped?",
 )
+"""Note of a result in which significantly many records have the event before the last examination without it."""
 
 
 def notes_on_swapped_columns(release: TableCounts, slots: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import dpcurves as dp
 from dpcurves.noise import Randomness
 from dpcurves_local import Collection, Task
 from dpcurves_local.aggregator import SortedNameSet
-from dpcurves_local.report_file import MAGIC, MOST_AT_ONCE, PSEUDONYM_SIZE, ReportFormat, encode_count
+from dpcurves_local.report_file import MAGIC, MOST_RECORDS_AT_ONCE, PSEUDONYM_SIZE, ReportFormat, encode_count
 
 GRID = dp.Grid(0, 1, cells=16)
 TASK = Task(dp.CdfQuestion("x", GRID), dp.PrivacyLoss.pure(1), people=500)
@@ -121,11 +121,11 @@ def test_counts_of_records_that_are_not_there_are_no_harm() -> None:
 
 def test_a_part_of_many_records_is_read_some_at_a_time() -> None:
     form = ReportFormat(1, bytes(16), 3)
-    many = MOST_AT_ONCE + 5
+    many = MOST_RECORDS_AT_ONCE + 5
     names = np.arange(many, dtype="<u8").view(np.uint8).reshape(-1, PSEUDONYM_SIZE)
     messages = np.ones((many, 3), dtype=np.uint8)
     read = list(form.parse_reports(form.encode_reports(names, messages)))
-    assert [len(part.names) for part in read] == [MOST_AT_ONCE, 5]
+    assert [len(part.names) for part in read] == [MOST_RECORDS_AT_ONCE, 5]
     assert np.array_equal(np.concatenate([part.names for part in read]), names)
     cut = list(form.parse_reports(form.encode_reports(names, messages)[:-1]))
     assert sum(len(part.names) for part in cut) == many - 1

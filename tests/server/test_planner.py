@@ -27,7 +27,7 @@ from dpcurves_parties.serving import task_app
 from dpcurves_server import planner
 from dpcurves_server.planner import FEW_CELLS, MOST_WAITING, PlanJob, Planner, PlanPending, count_cells
 from dpcurves_server.queue import SHORT_QUESTION_CELLS, Queue, WorkerRole
-from dpcurves_server.renderer import FILE, MOST_OF_ONE, Renderer
+from dpcurves_server.renderer import FILE, MOST_WAITING_DRAWINGS, Renderer
 from dpcurves_server.worker import Worker
 
 SECONDS = 120
@@ -232,7 +232,9 @@ def test_turns_go_to_people_and_a_lane_to_short_questions(scene: Scene, monkeypa
 def test_one_person_waits_for_few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     drawing, may_draw = Renderer(), threading.Event()
     monkeypatch.setattr(Renderer, "_draw", lambda self, inputs, table: may_draw.wait(SECONDS))
-    waiting = [drawing.submit({"draw": FILE, "form": str(number)}, None, "ann") for number in range(MOST_OF_ONE)]
+    waiting = [
+        drawing.submit({"draw": FILE, "form": str(number)}, None, "ann") for number in range(MOST_WAITING_DRAWINGS)
+    ]
     with pytest.raises(ProtocolError, match="pictures of yours wait already"):
         drawing.submit({"draw": FILE, "form": "more"}, None, "ann")
     other = drawing.submit({"draw": FILE, "form": "his"}, None, "bob")

@@ -155,7 +155,7 @@ def test_who_looks_is_not_kept_from_a_picture_that_no_worker_draws(
     drawn = scene.gate.releases.get_with_drawing(scene.ann, asked.id)  # nobody came: drawn here
     assert drawn.stored_svg.startswith("<svg")
     assert drawn.stored_csv
-    with releases._HERE, pytest.raises(ProtocolError, match="not drawn yet") as refused:
+    with releases._DRAWING_SLOT, pytest.raises(ProtocolError, match="not drawn yet") as refused:
         scene.gate.releases.get_with_drawing(scene.ann, asked.id)
     assert refused.value.status == 503
 

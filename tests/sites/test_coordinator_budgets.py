@@ -240,10 +240,10 @@ def test_messages_lie_on_disk_and_old_rounds_go_by_number_and_size(
         long = [board.request(number, 2, ((0,) * (2**20 // 3),)) for number in range(2)]
         assert (await board.post("analyst-2", "asks", long[0])).status_code == 200  # hers push out nobody else's
         assert len(board.board._rounds) == 4
-        monkeypatch.setattr(relay, "MOST_BYTES", 2**20 + 2**19)
+        monkeypatch.setattr(relay, "MOST_STORED_BYTES", 2**20 + 2**19)
         assert (await board.post("analyst-2", "asks", long[1])).status_code == 200
-        assert sum(file.stat().st_size for file in folder.iterdir()) <= relay.MOST_BYTES
-        assert sum(open_round.stored_bytes for open_round in board.board._rounds.values()) <= relay.MOST_BYTES
+        assert sum(file.stat().st_size for file in folder.iterdir()) <= relay.MOST_STORED_BYTES
+        assert sum(open_round.stored_bytes for open_round in board.board._rounds.values()) <= relay.MOST_STORED_BYTES
 
     asyncio.run(ask())
 

@@ -47,7 +47,8 @@ if TYPE_CHECKING:
 
 
 TIMED_REPORTS = 2**15
-"""Number of reports of a missing value that are randomised to measure the time per report."""
+"""Number of reports of a missing value that are randomised to measure the time per report; more measure it better, and
+take longer."""
 
 
 @dataclass(frozen=True)
@@ -186,10 +187,11 @@ def _make_protocol_table(grid: Grid, loss: PrivacyLoss, positives: int, negative
 
 
 LOCAL_PLANS: MappingProxyType[str, Command] = MappingProxyType({"local": plan_local})
+"""Commands of the group `dpcurves plan` that this package adds, by name."""
 
 
 SERVER_PACKAGES = ("httptools", "prometheus_client", "starlette", "uvicorn")
-"""Packages that a server needs."""
+"""Python packages that `dpcurves local serve` needs; without them it is refused with how to install them."""
 
 
 @dataclass(frozen=True)
@@ -365,3 +367,4 @@ def _is_report_file(source: SourceOptions) -> bool:
 
 
 SERVING_COMMANDS: MappingProxyType[str, Command] = MappingProxyType({"serve": serve, "send": send})
+"""Commands of the group `dpcurves local` that exchange reports over a network, by name."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 INTERVAL_SCOPES = ("for these records", "for the population")
+"""What a printed interval holds for, in the order in which the intervals are printed."""
 
 
 @dataclass(frozen=True)
@@ -103,21 +104,23 @@ def require_statistic(word: str | None, curve: Any) -> None:
     """
     if word is None:
         return
-    if word not in _TOLD:
-        raise Misuse("kernel", f"must be one of {', '.join(_TOLD)}, got {word!r}")
+    if word not in _KERNELS:
+        raise Misuse("kernel", f"must be one of {', '.join(_KERNELS)}, got {word!r}")
     curve_name = type(curve).__name__.removesuffix("Question")
-    if curve_name not in _TOLD[word]:
+    if curve_name not in _KERNELS[word]:
         raise Misuse(
             "kernel",
-            f"{word} is read from a task with --curve {' or '.join(_TOLD[word])}, and this one has {curve_name}; "
+            f"{word} is read from a task with --curve {' or '.join(_KERNELS[word])}, and this one has {curve_name}; "
             "make another task",
         )
 
 
-_TOLD = {
+_KERNELS = {
     "gini": ("Cdf", "Histogram"), "renyi2": ("Cdf", "Histogram"), "kendall": ("Histogram2D", "Contingency"),
     "auc": ("Roc",),
 }  # fmt: skip
+"""Statistics of pairs that the option ``--kernel`` offers, each with the questions whose reports it is computed from; a
+task with another question is refused."""
 
 
 def _compute_statistic(word: str, curve: Any) -> tuple[float, Any]:
@@ -149,6 +152,7 @@ ASSUMPTIONS = (
     "assumed: one report of each person, whose name is known; the number of reports is public; no shuffling",
     "a person who lies can shift a count by the weight of one report",
 )
+"""Lines that are printed with each plan and result: what its privacy and accuracy presuppose."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -573,3 +577,4 @@ def _choose_view(task: Task, output: Output) -> View[Any]:
 LOCAL_COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
     {"task": write_task, "invite": invite, "randomize": randomize, "aggregate": aggregate, "publish": publish}
 )
+"""Commands of the group `dpcurves local` for tasks and files of reports, by name."""

@@ -40,20 +40,21 @@ from dpcurves.noise.randomness import Randomness
 Words = NDArray[np.uint16]
 Octets = NDArray[np.uint8]
 PROBABILITY_BITS = 64
-"""Binary digits of a Bernoulli probability."""
+"""Binary digits of a Bernoulli probability, which is drawn exactly."""
 ONE_PROBABILITY = 1 << PROBABILITY_BITS
-"""Denominator of Bernoulli probabilities."""
+"""Denominator of Bernoulli probabilities: probability 1 as an integer numerator."""
 FEW_BITS = 3
-"""Binary digits of a probability up to which each draw combines single random bits; measured."""
+"""Binary digits of a probability up to which each draw combines single random bits; with more, a table is faster
+(measured). The draws have the same distribution either way."""
 _BYTE, _REST = 8, 56
 """Bits of the uniform integer that are drawn first, and the others."""
 _DRAWS_PER_LOOKUP = 8
-"""Bernoulli draws per table lookup: one byte."""
+"""Bernoulli draws that one table lookup gives: the bits of one byte."""
 _SHORT, _LONG, _ALL = 16, 64, _DRAWS_PER_LOOKUP * PROBABILITY_BITS
 """Random bits that decide a byte of draws: 64 suffice with probability 1 - 2**-56, 512 always."""
 _WORDS_PER_GROUP = 32
-"""Words that are looked up in one go: a group is searched for undecided words only if its largest word is undecided.
-The number affects speed, not the draws."""
+"""Random words that are looked up together: they are searched for undecided words (which need more random bits) only if
+the largest one is undecided. The number changes speed, not the draws."""
 
 
 def sample_bernoulli(parts: int, size: int, randomness: Randomness) -> BoolArray:
@@ -306,7 +307,7 @@ Rows = NDArray[np.uint64]
 """Sets as bit masks, shape (sets, words); the lowest bit of the first word is the first element."""
 
 _HALFWORD_VALUES = 2**16
-"""Number of values of a random word of 16 bits."""
+"""Number of values of a random half word of 16 bits, from which uniform integers are drawn."""
 _TRY, _LOOKED_UP = 12.0, 4.0
 """Cost, in random bytes, of inserting or removing an element, and of looking up a byte of draws; measured."""
 _TRIES, _AT_ONCE = 32, 2**15

@@ -50,7 +50,7 @@ Reports = NDArray[np.uint8]
 """Bytes of reports, shape (reports, octets), little-endian."""
 
 MOST_ANSWERS = 2**24
-"""Largest number of answers of a randomiser: counts of 2**24 answers take 128 MiB."""
+"""Largest number of possible answers of a randomiser, as counts of 2**24 answers take 128 MiB; more are refused."""
 
 
 class Support(NamedTuple):
@@ -335,7 +335,8 @@ def count_octets_needed(numbers: int) -> int:
 
 
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
-"""The 8 bits of each byte from 0 to 255, lowest first, ``(256, 8)``."""
+"""The 8 bits of each byte from 0 to 255, lowest first, ``(256, 8)``: counts of bytes times this matrix are counts of
+bits."""
 
 
 class BitVectorRandomiser(Randomiser):
@@ -928,7 +929,8 @@ class UnaryEncoding(BitVectorRandomiser):
 
 
 RANDOMISERS: tuple[type[Randomiser], ...] = (KaryRandomisedResponse, HadamardResponse, SubsetSelection, UnaryEncoding)
-"""All randomisers, with distinct `NAME` attributes. To add a randomiser, write a class above and add it here."""
+"""All randomisers of reports, with distinct `NAME` attributes; a task takes the most accurate one whose reports are
+short enough. To add a randomiser, write a class above and add it here."""
 LONGEST_REPORT = 64
 """Bytes of a report at most, by default: a randomiser with a longer report is not chosen even if its error is
 smaller."""

@@ -23,3 +23,4 @@ PACKAGE_COMMANDS = PackageCommands(
         ),
     },
 )
+"""Commands and groups of commands that this package adds to `dpcurves`, such as `try`, `serve` and `server`."""

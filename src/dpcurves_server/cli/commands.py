@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 ID, SECRET = "DPCURVES_OIDC_CLIENT_ID", "DPCURVES_OIDC_CLIENT_SECRET"
 CLIENT_VARIABLES_RULE = f"{ID} and {SECRET} are needed in the environment, or --oidc-client FILE"
+"""Error message of `serve --oidc` without the OpenID Connect client's id and secret."""
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,12 @@ def _read_client(file: str) -> tuple[str, str]:
 COLUMNS = frozenset(
     {*COLUMN_OPTIONS, "rows", "columns", "time", "event", "x", "y", "outcome", "coefficient", "explained_by"}
 )
+"""Options of questions that take a column: web forms offer the dataset's columns in their fields."""
 MODEL_FILE_MARK = "@FILE"
-"""Mark in the help of options that take a column or a model file. On pages, the project's models replace the file."""
+"""Text in the help of an option that takes a column or a model file. Pages show ``@NAME`` in its place: the field then
+takes a model that the project has stored."""
 EXAMPLE = "Example:"
+"""Word in a command's docstring at which its help on pages ends, because examples are for the command line."""
 
 
 @dataclass
@@ -508,6 +512,8 @@ def _read_schema(schema: str) -> tuple[Declared, ...]:
 
 
 SERVE_COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType({"serve": serve})
+"""The command `dpcurves serve`, by its name."""
 SERVER_STORE_COMMANDS: MappingProxyType[str, options.Command] = MappingProxyType(
     {"person": person, "dataset": dataset, "synthetic": synthetic, "project": project, "allowance": allowance}
 )
+"""Commands of the group `dpcurves server`, by name: an operator's changes to the server's database."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..remote import Remote
 
 ENDINGS = ("json", "svg", "png", "csv", "xlsx", "html")
-"""Formats of exported releases, by the ending of the file."""
+"""File endings that `export --out` accepts, which select the format of the release; others are refused."""
 
 
 @dataclass(frozen=True)
@@ -266,3 +266,4 @@ def _login_file() -> Path:
 REMOTE_COMMANDS: Mapping[str, Command] = MappingProxyType(
     {"login": login, "datasets": datasets, "model": model, "releases": releases, "export": export}
 )
+"""Commands of the group `dpcurves remote`, by name: requests of an analyst to a server."""

@@ -96,4 +96,4 @@ def try_table(table: LocalTableOptions, browser: BrowserOptions) -> None:
 
 
 TRY_COMMANDS = {"try": try_table}
-"""Commands of this module by their words."""
+"""The command `dpcurves try`, by its name."""

@@ -31,11 +31,12 @@ from .page_context import ADMITTED, RefusableForm, Visit, download, parse_price,
 from .refused_forms import FieldName, capitalize_rule
 
 SIGN_IN_PATH = "/oidc"
-"""Path that redirects to the issuer."""
+"""Path at which a sign-in begins: it redirects to the identity provider."""
 REDIRECT_PATH = "/oidc/back"
-"""Redirect URI of the issuer."""
+"""Path (redirect URI) to which the identity provider sends the browser back after a sign-in."""
 PENDING_SIGN_IN_COOKIE = "__Host-dpcurves-errand"
-"""Cookie of a pending sign-in at the issuer."""
+"""Cookie with the secret of a pending sign-in at the identity provider, by which the browser is recognised
+afterwards."""
 
 
 def redirect_home(visit: Visit) -> Response:
@@ -352,8 +353,9 @@ def _find_balance(visit: Visit, dataset: Dataset, projects: list[Project]) -> Ba
 
 
 LOG_LINES = 200
-"""Number of entries of the audit log on a page."""
+"""Largest number of entries of the audit log on a page; a link leads to later ones."""
 UNKNOWN_ACTION = "unknown action; go back to the page and use one of its buttons"
+"""Refusal of a form whose field `do` (the pressed button) has an unknown value."""
 
 
 def redirect_to_managed(visit: Visit) -> Response:
@@ -583,7 +585,7 @@ def change_person(visit: Visit) -> Response:
     Raises:
         ProtocolError: the button is unknown, or the change is refused.
     """
-    change = CHANGES.get(visit.form_value("do"))
+    change = ACCOUNT_CHANGES.get(visit.form_value("do"))
     if change is None:
         raise ProtocolError("do", UNKNOWN_ACTION)
     change(visit, visit.form_value("name"))
@@ -630,7 +632,7 @@ def _dataset_field(visit: Visit) -> str:
     return visit.form_value("dataset") if _role_field(visit) is Role.STEWARD else ""
 
 
-CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
+ACCOUNT_CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
     {
         "make": lambda visit, name: visit.services.people.add(visit.principal, name, _password_field(visit)),
         "password": lambda visit, name: visit.services.people.set_password(
@@ -649,6 +651,7 @@ CHANGES: Mapping[str, Callable[[Visit, str], None]] = MappingProxyType(
         ),
     }
 )
+"""Changes of an account by an operator, by the value of the form field `do` (the pressed button)."""
 
 
 def _role_names(person: Any) -> list[str]:
@@ -733,4 +736,4 @@ REFUSABLE_FORMS: Mapping[str, RefusableForm] = MappingProxyType(
         "/audit": RefusableForm(show_audit, {"head": FieldName("head", "Head that was kept elsewhere")}),
     }
 )  # fmt: skip
-"""Forms that show their page again when they are refused, by path."""
+"""Forms that show their page again, with the error and the typed texts, when they are refused; by path."""

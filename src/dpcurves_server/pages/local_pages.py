@@ -112,11 +112,12 @@ QUESTION_PICTURES = (
     QuestionPicture("roc", "ROC curve of a score", "roc"),
     QuestionPicture("calibration", "Calibration of a score", "calibration"),
 )  # fmt: skip
-"""The questions that are offered as pictures, if there is a form of that word. The others are in a list below."""
+"""The questions that `dpcurves try` offers as pictures, if the table has a form for them. The others are in a list
+below."""
 
 
 ONE_ROW_OPTION = "one row"
-"""Option of the form for a table that has a column of persons: each row is a person nevertheless."""
+"""Choice in the form for a table that has a column of persons: each row is a privacy unit nevertheless."""
 
 
 def _table(visit: Visit) -> LocalTable:
@@ -680,3 +681,4 @@ LOCAL_PAGES = (
     Page("GET", "/releases/{release}/picture.svg", question_pages.send_picture),
     Page("GET", "/releases/{release}/export.{ending}", question_pages.export_release),
 )
+"""Routes of the pages of `dpcurves try`: method, path and handler."""

@@ -50,19 +50,23 @@ from .refused_forms import NO_SENT_FORM, FieldName, SentForm, capitalize_rule
 
 # Templates and their text filters. All text is escaped.
 COMMAND_LINE_PHRASES = re.compile(r" under the same --request-id| at --level")
+"""Phrases of help texts that are cut out on pages, because they are about options that pages do not have."""
 OPTION_PATTERN = re.compile(r"--([a-z][a-z-]*)")
+"""An option in a help text, as in ``--cut-points``; pages show its words in quotation marks in its place."""
 STATIC_FILES: Mapping[str, str] = {
     "style.css": "text/css", "htmx.min.js": "text/javascript", "form.js": "text/javascript",
     "try.js": "text/javascript", "icon.svg": "image/svg+xml", "htmx.LICENSE.txt": "text/plain",
 }  # fmt: skip
+"""Media types of the static files, by name; any other name is not found."""
 
 
 JINJA_TOKENS = re.compile(
     r"\{\{(?P<left>-?)(?P<expression>.*?)(?P<right>-?)\}\}|\{%.*?%\}|\{#.*?#\}|</?\w+|>", re.DOTALL
 )
-"""Expressions, statements and comments of Jinja, and the beginnings and ends of tags."""
+"""Expressions, statements and comments of Jinja, and the beginnings and ends of HTML tags: by these a template is read
+to find where its expressions are."""
 TEXT_ONLY = ("title", "option", "textarea")
-"""Elements that contain text alone, without elements such as ``<bdi>``."""
+"""HTML elements that contain text alone: in them, expressions are not wrapped in an element such as ``<bdi>``."""
 
 
 class IsolatedText(Extension):
@@ -226,12 +230,13 @@ CONFIRMATIONS = {
     "kept": "The model is stored. Choose it in any field of a score column.", "back": "The token is revoked.",
     "out": "You are signed out.", "again": "Sign in with the new password.",
 }  # fmt: skip
-"""Confirmation messages by the value of the query parameter `said`."""
+"""Messages that a page shows after an action, by the value of the query parameter `said`; other values show none."""
 CSRF_FIELD = "csrf"
+"""Name of the hidden form field with the session's CSRF token; a form without the right token is refused."""
 NOT_DRAWN = 202
-"""HTTP status, internal: wait for the picture, then respond again."""
+"""HTTP status, inside the server alone: the picture is not drawn yet, so wait for it and then respond again."""
 ADMITTED = 204
-"""HTTP status, internal: the sender may upload, so read the body."""
+"""HTTP status, inside the server alone: the sender may upload, so read the body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,8 +462,9 @@ def download(text: str | bytes, media: str, name: str = "") -> Response:
 
 # Multipart forms: fields, and one file whose name is ignored.
 CHUNK_BYTES = 2**16
-"""Bytes per chunk of a parsed body."""
+"""Bytes of a form's body that are passed to the parser at once; the size does not change what is parsed."""
 UNREADABLE_FORM = "send one file and at most 20 fields, from a page of this server"
+"""Refusal of an upload whose body is no multipart form, or has too many files or fields."""
 
 
 def parse_multipart(headers: Headers, body: bytes) -> tuple[str, bytes]:

@@ -51,15 +51,17 @@ from ..synthetic import SyntheticTable
 from .page_context import CSRF_FIELD, NOT_DRAWN, PendingResponse, Visit, download, parse_price, redirect_to
 
 AMOUNT_FIELD = "amount"
-"""The form field of the price."""
+"""Name of the form field of the price (epsilon or rho)."""
 BUTTON_FIELD = "do"
-"""The form field of the pressed button."""
+"""Name of the form field of the pressed button; its value `ask` asks the question, any other shows the plan."""
 ROW_SHARE_FIELD = "share_of_rows"
-"""The form field of the guessed share of rows that pass the filter, on which plans and sketches depend."""
+"""The form field of the guessed share of rows that pass the filter, on which the expected errors and the sketch depend;
+it is not part of the question."""
 SEEN_PLAN_FIELD = "seen"
-"""The form field of the plan that the analyst saw."""
+"""The form field that names the plan (price and expected errors) which the analyst saw; if another plan holds when the
+question is sent, that one is shown first."""
 PAGE_FIELDS = frozenset({CSRF_FIELD, BUTTON_FIELD, SEEN_PLAN_FIELD})
-"""Form fields that are not part of the question."""
+"""Form fields that are not part of the question: requests for its sketch leave them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ QUESTION_GROUPS = (
         "pairwise-scorer": ("roc", "Learn a score from pairs"),
     }),
 )  # fmt: skip
-"""The questions of the pages, grouped by subject."""
+"""The questions of the pages, grouped by subject: picture and words of each; all others stand in a last group."""
 
 
 QUESTION_HELP: Mapping[str, str] = {
@@ -122,7 +124,7 @@ QUESTION_HELP: Mapping[str, str] = {
     "scores": "ROC and precision-recall curve, gain, decision curve, calibration and more come from one release.",
     "roc": "", "calibration": "The share of positive labels among records of similar score.",
 }  # fmt: skip
-"""Help texts of pages where the command line's help, which has other defaults, does not apply."""
+"""Help texts of questions on pages, by question; they replace the command line's help, which has other defaults."""
 
 
 def list_question_groups(forms: Mapping[str, Form]) -> list[dict[str, Any]]:
@@ -514,8 +516,9 @@ def _budget_message(question_plan: QuestionPlan) -> str:
 
 
 MOST_RELEASES_ON_A_PICTURE = 6
-"""Largest number of releases in one picture that compares them."""
+"""Largest number of releases in one picture that compares them; more are refused."""
 NO_SYNTHETIC = "This dataset has no synthetic table yet."
+"""Text that a page shows where releases could be compared with a synthetic table, if the dataset has none."""
 
 
 def show_question(visit: Visit) -> Response:

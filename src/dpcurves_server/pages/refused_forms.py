@@ -21,7 +21,7 @@ from dpcurves.arguments import ArgumentError
 from ..forms import FieldValues
 
 FORM_FIELD = "form"
-"""Name of the hidden form field that has the name of the form that was sent."""
+"""Name of the hidden form field with the name of the form: after a refusal, typed texts return into that form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SentForm:
 
 
 NO_SENT_FORM = SentForm()
-"""No form was refused."""
+"""Stand-in for the refused form of a page of which no form was refused: its fields are then empty."""
 
 
 def capitalize_rule(error: ArgumentError) -> str:

@@ -51,7 +51,7 @@ from .page_context import (
 )
 
 NULL_CHARACTER = "\x00"
-"""The null character, which databases cannot store in a text."""
+"""The null character: databases cannot store it in a text, so a form that contains it is refused."""
 STATIC_CACHE_CONTROL = "public, max-age=31536000, immutable"
 """Cache-Control header of static files: browsers may keep them for a year, as templates add a hash of the files to each
 address."""
@@ -119,7 +119,7 @@ PAGES = (
     Page("GET", "/people", account_pages.show_people),
     Page("POST", "/people/change", account_pages.change_person),
 )
-"""Routes of all pages."""
+"""Routes of all pages of the server: method, path and handler."""
 
 
 class Upload(NamedTuple):
@@ -137,7 +137,7 @@ class Upload(NamedTuple):
 
 
 UPLOADS = (Upload("/manage/{dataset}/synthetic", account_pages.check_upload_right, account_pages.upload_table),)
-"""Routes of all uploads: synthetic tables of a dataset."""
+"""Routes of all uploads (synthetic tables of a dataset), whose bodies are read after the right to upload is checked."""
 
 
 def build_routes(site: Site, pages: Sequence[Page] = PAGES, uploads: Sequence[Upload] = UPLOADS) -> list[BaseRoute]:
