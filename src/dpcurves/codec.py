@@ -9,7 +9,7 @@
 be inlined into the enclosing object. That is why no library is used: msgspec renames fields of its own structs only,
 and cattrs needs a hook for each inlined class. The module converts its arguments, and reads no files and no records.
 
->>> STORED.encode(Fraction(1, 3)), STORED.decode(Fraction, "1/3")
+>>> STORED_CODEC.encode(Fraction(1, 3)), STORED_CODEC.decode(Fraction, "1/3")
 ('1/3', Fraction(1, 3))
 """
 
@@ -63,11 +63,11 @@ class Codec:
     ...     FIELDS = {"of": "whole", "part": "part"}
     ...     part: Fraction
     ...     whole: int = 1
-    >>> STORED.encode(Share(Fraction(1, 3), 5))
+    >>> STORED_CODEC.encode(Share(Fraction(1, 3), 5))
     {'of': 5, 'part': '1/3'}
-    >>> STORED.decode(Share, {"part": "1/3"})
+    >>> STORED_CODEC.decode(Share, {"part": "1/3"})
     Share(part=Fraction(1, 3), whole=1)
-    >>> (schema := STORED.schema_of_fields(Share))["required"], schema["properties"]["of"]
+    >>> (schema := STORED_CODEC.schema_of_fields(Share))["required"], schema["properties"]["of"]
     (['part'], {'type': 'integer'})
     """
 

@@ -4,7 +4,7 @@ An audit runs a question many times on two neighbouring data sets and compares h
 worst case is often a tiny table. So neighbours have few records, and differ in one that is added or replaced.
 
     QUESTIONS               questions by name, on a grid that the caller gives
-    OTHERS                  further questions, on their own grids
+    FURTHER_QUESTIONS       further questions, on their own grids
     AuditQuestion           makes a question, and makes its neighbouring data sets
     make_records_factory    makes neighbours from a list of records
 

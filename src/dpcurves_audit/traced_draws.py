@@ -16,7 +16,7 @@
 >>> from dpcurves.mechanisms.linear import sample_noise
 >>> noise = Noise(Family.LAPLACE, Fraction(2))
 >>> def make_release(count):
-...     return lambda: [count + int(sample_noise(noise, 1, UNUSED)[0])]
+...     return lambda: [count + int(sample_noise(noise, 1, UNUSED_RANDOMNESS)[0])]
 >>> ours, theirs = (TracedRelease(make_release(count)) for count in (3, 4))
 >>> compare_releases(ours, theirs, PrivacyLoss.pure(1))
 0.5

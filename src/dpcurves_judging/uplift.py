@@ -18,7 +18,7 @@ of one histogram. Curves, areas and bands are computed from its noisy counts wit
 Reference: Radcliffe 2007, *Using control groups to target on predicted lift*.
 
 >>> table = np.array([[[9.0, 9.0], [1.0, 1.0]], [[9.0, 4.0], [1.0, 6.0]]])  # treatment, outcome, cells of the score
->>> {name: curve(_cumulate_from_top(table)).round(1).tolist() for name, curve in CURVES.items()}
+>>> {name: curve(_cumulate_from_top(table)).round(1).tolist() for name, curve in CURVE_FUNCTIONS.items()}
 {'uplift': [0.0, 10.0, 10.0], 'qini': [0.0, 5.0, 5.0]}
 """
 

@@ -7,7 +7,7 @@ for practice, shown after a second person has confirmed them.
     PEOPLE, ROLES, SUBJECTS, SESSIONS, TOKENS, ADDRESSES     who signs in, by password or by an identity provider
     DATASETS, PROJECTS, MEMBERS, MODELS                      datasets, projects and their analysts
     QUESTIONS, RELEASES, ASKED_FORMS                         questions and answers
-    SYNTHETIC, PROPOSED                                      synthetic tables, confirmed and waiting
+    SYNTHETIC, PROPOSED_TABLES                               synthetic tables, confirmed and waiting
 
 `METADATA` creates all tables (`METADATA.create_all(engine)`). Columns are non-empty texts unless they are given a type;
 columns ending in ``_at`` are times as text. No table holds records. Passwords, session cookies and tokens are stored

@@ -23,7 +23,7 @@ from dpcurves.arguments import ProtocolError
 from dpcurves.noise import Randomness
 from dpcurves_parties.crypto import engine as engines
 from dpcurves_parties.crypto import garbling, oblivious_transfer, share_checked_cells
-from dpcurves_parties.crypto.engine import TOP
+from dpcurves_parties.crypto.engine import CONTROL_BIT
 from dpcurves_parties.crypto.keys import CheckedShare, PublicShare, SeedShare
 
 Words = NDArray[np.uint64]
@@ -398,7 +398,7 @@ class Rewriting:
     def _seeds(self, level: int, right: int) -> None:
         keys, found = self.encoding.engine.keys, self._now
         low = self.share.seeds[level, 0] ^ found.seeds[level, 0]
-        top = low[1] & TOP
+        top = low[1] & CONTROL_BIT
         low[1] ^= top
         turn = (self.share.turns[0] ^ found.turns[0]) >> np.uint64(level) & np.uint64(1)
         for side, key in enumerate((keys.left, keys.right)):

@@ -185,7 +185,7 @@ def test_kernels_that_ask_what_nobody_knows_are_refused() -> None:
         trace_circuit(lambda x, y: x if x < y else y, 8, 8)
     with pytest.raises(TypeError, match="computed from its arguments"):
         trace_circuit(lambda x, y: 3, 8, 8)
-    with pytest.raises(AttributeError, match="age is none of income"):
+    with pytest.raises(AttributeError, match="age is no column of the kernel; use one of income"):
         trace_circuit(lambda x, y: x.age < y.income, {"income": 8}, {"income": 8})
     with pytest.raises(ValueError, match="must be 0 or 1"):
         trace_circuit(lambda x, y: mux(x, x, y), 8, 8)

@@ -1578,14 +1578,16 @@ def complete_docstring(docstring: str, method: str, arguments: Collection[str]) 
 
     Methods of `IntervalResult` are described there.
 
+    Args:
+        docstring: Docstring of the method.
+        method: Name of the method.
+        arguments: Names of its arguments.
+
     >>> print(complete_docstring("Lower and upper ends.", "intervals", ["self", "level", "population"])[:55])
     Lower and upper ends.
     <BLANKLINE>
     Args:
         level: The probability
-        docstring: Docstring of the method.
-        method: Name of the method.
-        arguments: Names of its arguments.
     """
     text = cleandoc(docstring)
     is_complete = hasattr(IntervalResult, method) or "Args:" in text or "Raises:" in text

@@ -1,14 +1,16 @@
 """Names that the parser of filters knows besides the standard ones: synonyms, and advice for SQL that is not supported.
 
     ALIASES                 synonyms of functions, such as ``ceiling`` for ``ceil``
-    SIGNS, CASTS_BY_TYPE    comparisons by their signs, conversions by SQL type
-    FUNCTIONS               text that lists all functions, for messages
-    INSTEAD, LIST           what to write instead of aggregates, window functions, the current time, powers and others
+    COMPARISON_SIGNS        comparisons by their signs
+    CASTS_BY_TYPE           conversions by SQL type
+    LISTED_FUNCTIONS        text that lists all functions, for messages
+    REPLACEMENT_ADVICE, LIST_RULE
+                            what to write instead of aggregates, window functions, the current time, powers and others
 
 Features are refused if they read other rows, differ between engines, or can be written with simpler ones. The tables
 hold names alone, and touch no records.
 
->>> ALIASES["ceiling"], SIGNS["!="]
+>>> ALIASES["ceiling"], COMPARISON_SIGNS["!="]
 ('ceil', 'ne')
 """
 

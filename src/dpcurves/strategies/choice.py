@@ -20,7 +20,7 @@ categories composition is adaptive, because the categories are released before t
 >>> from dpcurves.data import Axis, Grid
 >>> from dpcurves.privacy import EACH_RECORD, AddRemove, PrivacyLoss
 >>> workload = CellWorkload((Axis("age", Grid(0, 100, cells=10)),))
->>> strategy = choose_strategy(AT_ONCE, workload, Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD)))
+>>> strategy = choose_strategy(ONE_ROUND_STRATEGIES, workload, Setting(PrivacyLoss.pure(1), AddRemove(EACH_RECORD)))
 >>> next(strategy).budget_fraction  # the whole loss in one round
 Fraction(1, 1)
 """
