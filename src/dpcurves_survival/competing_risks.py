@@ -65,8 +65,6 @@ from .survival_readings import (
     find_nearest_edge,
 )
 
-ALL_CAUSES = "all causes together"
-
 
 def risk_table_from_counts(censored: FloatArray, events: Sequence[FloatArray], *, tied: bool) -> RiskTable:
     """Return events of each cause and numbers at risk in each cell, from counts that include values outside the grid.

@@ -350,8 +350,6 @@ BOUND_DRAWS = 2**15
 beyond the bound, a wider bound by moments is taken instead."""
 UNTIED_PROBABILITY = 0.05
 """Probability with which more scores equal no value of the grid than the bound that enters the discretization error."""
-NEEDS_NEGATIVES = (0,)
-"""Classes whose records a statistic needs, as indices (0 is the negative class, 1 the positive one): negatives."""
 NEEDS_POSITIVES = (1,)
 """Classes whose records a statistic needs, as indices: positives."""
 NEEDS_BOTH = (0, 1)
