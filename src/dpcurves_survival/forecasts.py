@@ -359,7 +359,7 @@ MODEL_FORECAST = ForecastKind(
 
 
 INTERVAL_FORECAST = SURVIVAL_FORECAST._replace(half_width=interval_half_width)
-"""The same, with the width of intervals at single times in the place of a simultaneous band."""
+"""Forecast of curves by the width of intervals at single times in the place of a simultaneous band."""
 FORECASTS: Mapping[type[Any], ForecastKind] = MappingProxyType({
     SurvivalQuestion: SURVIVAL_FORECAST._replace(
         trace_curve=_trace_curve, axis_labels=("time", "share without an event")

@@ -132,7 +132,7 @@ def test_styles_change_letters_and_grounds_of_one_picture_and_settings_of_none(t
     assert max(max(to_rgb(each)) for each in grounds) < 0.4 < min(max(to_rgb(each)) for each in inks)
     save_figure(dark, tmp_path / "a.svg")
     assert ">share of records below<" in (tmp_path / "a.svg").read_text("utf-8")
-    with pytest.raises(ValueError, match="^style: must be one of paper, slides, dark,"):
+    with pytest.raises(ValueError, match="^style: must be one of paper, slides, dark or None,"):
         curve.plot(style="poster")
     assert dict(mpl.rcParams) == before
 

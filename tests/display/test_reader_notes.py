@@ -26,7 +26,7 @@ ADVISING = re.compile(
     r"(?!the text that to_json wrote)"  # of errors
     r"|a larger (?:epsilon|loss|unit)|^(?:ask|take|give|choose|try|check) "
 )
-ADVICE_NAMES = {"advice", "NARROW", "hint"}
+ADVICE_NAMES = {"advice", "NARROWER_GRID_ADVICE", "hint"}
 """Variables of advice, which are joined to a fact by `add_advice`."""
 
 
