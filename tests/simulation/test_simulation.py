@@ -43,7 +43,7 @@ import sys, time
 from pathlib import Path
 from dpcurves_sim import disk
 from dpcurves_sim.world import Schedule, World
-disk.MEMORY = Path(sys.argv[1])
+disk.MEMORY_FOLDER = Path(sys.argv[1])
 with disk.simulate_disk(World(Schedule("ledger", 1))) as simulated:
     (simulated.make_folder("curator") / "budget.db").write_text("charged")
     print(simulated.root, flush=True)

@@ -29,7 +29,7 @@ from dpcurves.records.engines.engine import (
 from dpcurves.records.source import READ_FAILURE, Column, ColumnKind, column_from_arrow_type, find_column
 
 from .conformance import ConformanceReport, require_conformance, run_checks
-from .slots import OffsetConstants, Pieces, find_thresholds
+from .slots import OffsetConstants, PrefixIntervals, find_thresholds
 
 
 def polars(data: Any) -> PolarsTable:
@@ -151,7 +151,7 @@ class PolarsEngine(PolarsProver):
         return self._sum_in_cells(bound, 2 * self._offsets(bound, half) ** 2 - half**2)
 
     def prefixes(self, bound: Sequence[BoundAxis], at: Sequence[int]) -> list[int]:
-        pieces, (*first, last) = Pieces.from_entries(bound, at), bound
+        pieces, (*first, last) = PrefixIntervals.from_entries(bound, at), bound
         row, values = self._places(first), self._number(last).fill_nan(None)
         bounds = self._pl.Series(pieces.start_values, dtype=self._pl.Float64)
         piece = bounds.search_sorted(values.fill_null(0.0), side="right").to_numpy().astype(np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arguments import InvalidArgument
 from ..arrays import FloatArray
-from ..codec import STORED
+from ..codec import STORED_CODEC
 from .interval_sums import IntervalSums, Tier
 from .output_distribution import Noise, simulate_noise
 
@@ -111,8 +111,10 @@ class RoundedSums(IntervalSums):
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
         """Return the distribution of what `to_json` wrote. The base would read `missing` as noise that is not
         rounded."""
-        missing = STORED.decode(RoundedNoise | None, stored["missing"])
-        return STORED.decode_fields(cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing)
+        missing = STORED_CODEC.decode(RoundedNoise | None, stored["missing"])
+        return STORED_CODEC.decode_fields(
+            cls, stored, rows=int(stored["rows"]), cells=int(stored["cells"]), missing=missing
+        )
 
     def simulate_values(self, draws: int, generator: np.random.Generator) -> FloatArray:
         """Simulate noise and rounding of the released values, with uniform remainders: (draws, size)."""

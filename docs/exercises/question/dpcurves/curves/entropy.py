@@ -13,14 +13,14 @@ import numpy as np
 from .. import display
 from ..arguments import InvalidArgument, require_probability, require_type
 from ..arrays import FloatArray
-from ..conversation import ALL, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
+from ..conversation import WHOLE_BUDGET, CellWorkload, Evidence, Needs, PrivacyStatement, Setting, ask_workload
 from ..data import Categories
 from ..inference.bands import upper_quantile
 from ..inference.known_numbers import KNOWN_LEVEL, known_number
 from ..inference.moments import KNOWN_PROBABILITY
 from .pair_mean import SimulatedCounts, compute_basic_interval
-from .question import CATEGORIES, build_privacy_statement, require_independent
-from .result import EACH, IntervalResult, PlotArguments, notes_on_dependence
+from .question import CATEGORIES_EXAMPLE, build_privacy_statement, require_independent
+from .result import INDIVIDUAL_INTERVAL, IntervalResult, PlotArguments, notes_on_dependence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ class Entropy(IntervalResult):
     REPR_FACTS = "{column.column}, {entropy:.3g} bits"
     SUMMARY = (("entropy, in bits", "{entropy:.3g}"), ("maximum", "{maximum:.3g}"))
     ARRAYS = ("entropy",)
-    INTERVAL_NAME = EACH
+    INTERVAL_NAME = INDIVIDUAL_INTERVAL
 
     column: Categories
     privacy: PrivacyStatement
@@ -142,7 +142,7 @@ class EntropyQuestion:
     column: Categories
 
     def __post_init__(self) -> None:
-        require_type("column", self.column, Categories, CATEGORIES)
+        require_type("column", self.column, Categories, CATEGORIES_EXAMPLE)
         if not 2 <= self.column.slots <= MAX_CATEGORIES:
             raise InvalidArgument(
                 "column", f"from 2 to {MAX_CATEGORIES} categories are counted, got {self.column.slots}"
@@ -150,7 +150,7 @@ class EntropyQuestion:
 
     def steps(self, setting: Setting) -> Needs[Entropy]:
         """Ask for one row of counts."""
-        answer = yield from ask_workload(CellWorkload((self.column,)), ALL)
+        answer = yield from ask_workload(CellWorkload((self.column,)), WHOLE_BUDGET)
         return Entropy.read(answer.counts, self.column, build_privacy_statement(answer.releases))
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from ..arrays import FloatArray
 from ..curves.entropy import compute_entropy
 from . import rehearsals
 from .expected_errors import NUMBER_REHEARSALS, WIDTH_REHEARSALS, ForecastKind, Table
-from .reference_distributions import PLACES
+from .reference_distributions import VALUE_SAMPLERS
 
 
 def _categories_at(question: Any, places: FloatArray) -> Table:
@@ -32,7 +32,7 @@ def _error_in_bits(question: Any, found: curves.Entropy, records: rehearsals.Col
 
 
 ENTROPY = ForecastKind(
-    distributions=PLACES, fill_columns=_categories_at, measure_error=_error_in_bits,
+    distributions=VALUE_SAMPLERS, fill_columns=_categories_at, measure_error=_error_in_bits,
     error_label="entropy in bits, mean error",
     half_width=rehearsals.interval_half_width, interval_label="the entropy",
     uninformative_width=lambda question, size: float(np.log2(question.column.slots)) / 4, rehearsals=NUMBER_REHEARSALS,

@@ -19,7 +19,7 @@ from dpcurves.distributions import Family, IntervalSums
 from ..queries import TimeStepQuery
 from .question import (
     LEVEL,
-    STATED,
+    INTERVAL_LABEL,
     Event,
     Interval,
     Jump,
@@ -89,7 +89,7 @@ class ChangeReading:
             low, high = self._interval(change, width, LEVEL)
             plain |= {name: round(float(change[key]), 2)}
             plain |= {f"{prefix}low": float(low[key]), f"{prefix}high": float(high[key])}
-        return {**plain, **STATED}
+        return {**plain, **INTERVAL_LABEL}
 
     def _interval(self, change: FloatArray, width: int, level: float) -> Interval:
         deviation = self.deviations[width]
