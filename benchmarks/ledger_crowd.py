@@ -34,7 +34,7 @@ def in_line(url: str) -> Ledger:
 
 def by_busy_handler(url: str) -> Ledger:
     ledger = Ledger.open(url)
-    return Ledger(replace(ledger._database, write_lock=nullcontext), ledger._key)
+    return Ledger(replace(ledger._database, write_lock=nullcontext), ledger._key, ledger._head_copy)
 
 
 WAYS: dict[str, Callable[[str], Ledger]] = {"in line": in_line, "busy handler": by_busy_handler}

@@ -63,7 +63,7 @@ def load_field_object(name: str) -> Any:
     """Return the public object of this name from an extension package.
 
     Args:
-        name: Public name, as in ```dpcurves.NAME```.
+        name: Public name, such as ``cdf``.
 
     Raises:
         AttributeError: no installed package has the name.

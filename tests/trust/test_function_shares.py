@@ -274,7 +274,7 @@ def test_shares_of_another_size_or_party_are_refused() -> None:
         with pytest.raises(ValueError, match="must (be|have)"):
             encoding.parse_keys(party, [share])
     for places in ([-1], [101]):
-        with pytest.raises(ValueError, match=r"^places: "):
+        with pytest.raises(ValueError, match=r"^slots: "):
             encoding.share_records(np.array(places), Randomness.from_system())
     assert TreeEncoding(2**32 - 1, ENGINE).size <= 800
 

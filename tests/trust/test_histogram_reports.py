@@ -145,5 +145,5 @@ def test_a_report_is_good_under_its_own_id_in_its_own_task_alone_and_asked_at_on
     for party, share in ((0, shares[1]), (1, shares[0]), (0, shares[0][:-1])):
         with pytest.raises(ValueError, match=r"^shares: "):
             encoding.require_shares(party, [share])
-    with pytest.raises(ValueError, match=r"^places: "):
+    with pytest.raises(ValueError, match=r"^slots: "):
         encoding.share_records_with_ids(np.array([4]), Randomness.from_seed(1))

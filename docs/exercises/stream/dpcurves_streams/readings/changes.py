@@ -18,8 +18,8 @@ from dpcurves.distributions import Family, IntervalSums
 
 from ..queries import TimeStepQuery
 from .question import (
-    LEVEL,
     INTERVAL_LABEL,
+    LEVEL,
     Event,
     Interval,
     Jump,
