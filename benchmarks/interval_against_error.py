@@ -111,9 +111,6 @@ Each cell has the share that held / width over error. Why some are wide:
   piece it was 1.9, but the area itself erred 1.2 and on zero-inflated scores 1.3 times as much; with 130 or 514 cells
   in one table of prefixes 1.9 and 1.4, and it erred 1.3 and 1.6 times as much. At 30,000 finer cells are counted: 1.5,
   and the area errs 0.8 to 1.0 times as much, 1.3 times where positives are rare.
-- *KS of `scores`*: the tables were measured before its interval became a bootstrap. Then 60 releases of 3,000 smooth,
-  shallow, tied, heaped and skewed scores held .87 to .97 for the population at 0.8 to 1.3 times twice the error (before
-  .97 to .98 at 1.0 to 1.5), and .95 to .97 for these records at 1.1 to 1.5 (before .97 to 1.00 at 1.5 to 2.0).
 - *Areas of rare events in `scores`*: hundredths of [0, 1] leave 0.07 open at 30,000 records. Thousandths below
   0.1 and above 0.9, and narrower ones at both ends (316 in all), leave 0.018, but on spread scores of 3,000 records the
   area errs 1.6 times as much, the Brier score 1.6 times, the average precision 1.4 times. So hundredths stay, and a

@@ -179,49 +179,27 @@ def test_a_number_between_two_ends_is_missed_no_oftener_than_where_it_lies_at_on
         assert held.min() <= max(level, 0.51) + 1e-9
 
 
-def compute_gaps(cells: np.ndarray) -> np.ndarray:
-    """Differences of the distribution functions of two classes, (..., cells - 1)."""
-    functions = np.cumsum(cells, axis=-1) / cells.sum(axis=-1, keepdims=True)
-    return np.asarray(functions[..., 0, :-1] - functions[..., 1, :-1])
-
-
-X = (np.arange(60) + 0.5) / 60
-ROUND, DECLARED = np.arange(60) % 6 == 0, np.isin(np.arange(60), (5, 20, 35, 50))
-SHAPES = {
-    "smooth": (X * (1 - X) ** 3, X**3 * (1 - X)),
-    "heaped": (X * (1 - X) ** 3 + ROUND / 5, X**3 * (1 - X) + ROUND / 5),
-    "tied": (DECLARED * (2 - X), DECLARED * (1 + X)),
-    "shallow": (np.ones(60), 1 + 0.3 * (X - 0.5)),
-}
+def test_the_largest_number_is_at_most_what_its_own_error_allows() -> None:
+    """Before, the largest error of any number was added to the largest estimate."""
+    errors = np.random.default_rng(8).normal(size=(4000, 2)) * [0.1, 3.0]
+    own = np.array([99.0, 97.0]) + np.quantile(errors, 0.975, axis=0)
+    _, high = largest_absolute_interval(np.array([99.0, 97.0]), errors, 0.95)
+    assert own.max() - 0.1 < high < own.max() + 0.6 < 99 + np.quantile(errors[:, 1], 0.975)
 
 
 @pytest.mark.reproduction
-@pytest.mark.parametrize("records", [1_000, 10_000])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_the_largest_gap_of_two_classes_is_held_and_its_interval_is_not_wide(shape: str, records: int) -> None:
-    """At 0.9, at least 0.86 of 300 releases hold it, less two standard errors; wide: over 3.3 times the error."""
-    chance, shares = np.random.default_rng(8), np.stack([part / part.sum() for part in SHAPES[shape]])
-    truth, held = np.abs(compute_gaps(shares)).max(), 0
-    widths, errors = list[float](), list[float]()
-    for _ in range(300):
-        noisy = np.stack([chance.multinomial(records // 2, part) for part in shares]) + chance.laplace(0, 2, (2, 60))
-        functions = np.maximum.accumulate(np.maximum(np.cumsum(noisy, axis=1), 0), axis=1)
-        likely = np.diff(functions, axis=1, prepend=0)
-        parts = likely / likely.sum(axis=1, keepdims=True)
-        drawn = np.stack([chance.multinomial(records // 2, part, size=300) for part in parts], axis=1)
-        moved = compute_gaps(drawn + chance.laplace(0, 2, (300, 2, 60))) - compute_gaps(likely)
-        low, high = largest_absolute_interval(compute_gaps(noisy), compute_gaps(likely), moved, 0.9)
-        held += low <= truth <= high
-        widths.append(high - low)
-        errors.append(abs(np.abs(compute_gaps(likely)).max() - truth))
-    assert held / 300 >= 0.86 - 2 * sqrt(0.86 * 0.14 / 300)
-    assert np.median(widths) <= 1.65 * 2 * np.quantile(errors, 0.9)
-
-
-def test_the_largest_number_is_at_most_what_its_own_error_allows() -> None:
-    """A number that cannot be the largest does not widen the interval: here the second errs thirty times as much."""
-    found = np.array([99.0, 80.0])
-    errors = np.random.default_rng(8).normal(size=(4000, 2)) * [0.1, 3.0]
-    low, high = largest_absolute_interval(found, found, errors, 0.95)
-    assert 98.7 < low < 98.9
-    assert 99.1 < high < 99.3
+@pytest.mark.parametrize("level", [0.5, 0.9])
+@pytest.mark.parametrize("shape", ["flat", "one", "few", "none"])
+def test_the_largest_of_several_numbers_is_held_wherever_it_lies(shape: str, level: float) -> None:
+    """At least as often as said; where the largest one stands out, no oftener (4 sigma of 600 releases)."""
+    chance, numbers, allowed = np.random.default_rng(8), 30, 4 * sqrt(level * (1 - level) / 600)
+    truth = {"flat": np.full(numbers, 9.0), "one": np.where(np.arange(numbers) == 4, -20.0, 1.0),
+             "few": 9 - np.abs(np.arange(numbers) - 15.0) / 2, "none": np.zeros(numbers)}[shape]  # fmt: skip
+    errors, held = np.cumsum(chance.normal(size=(1000, numbers)), axis=1) / 4, 0
+    for _ in range(600):
+        found = truth + np.cumsum(chance.normal(size=numbers)) / 4
+        low, high = largest_absolute_interval(found, errors, level)
+        held += low <= np.abs(truth).max() <= high
+    assert held / 600 >= level - allowed
+    if shape == "one":
+        assert held / 600 <= (1 + level + 0.1 * (1 - level)) / 2 * 2 - 1 + allowed

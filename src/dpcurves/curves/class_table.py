@@ -559,9 +559,10 @@ class KolmogorovSmirnov(MetricEstimator):
         if table.grid.slots == 1:
             return 0.0, 1.0
         counts = table.counts.likely_counts
-        gaps, likely = (two_classes.compute_class_gaps(cells) for cells in (table.counts.unbiased_counts, counts))
-        errors_of_gaps = two_classes.compute_class_gaps(counts + errors) - likely
-        return largest_absolute_interval(gaps, likely, errors_of_gaps, settings.level)
+        errors_of_gaps = two_classes.compute_class_gaps(counts + errors) - two_classes.compute_class_gaps(counts)
+        return largest_absolute_interval(
+            two_classes.compute_class_gaps(table.counts.unbiased_counts), errors_of_gaps, settings.level
+        )
 
 
 class BrierScore(MetricEstimator):
@@ -674,7 +675,7 @@ class Metric(Enum):
       probability of the label. It may exceed 1.
 
     Noise and, for the population, sampling are simulated. Noise biases `KS` and `ECE` upwards: their intervals extend
-    further down than up.
+    further down than up, and hold with probability at least `level`.
     """
 
     AUC = AreaUnderCurve("area under the ROC curve", NEEDS_BOTH, needs_probabilities=False)
