@@ -318,10 +318,13 @@ class VerificationServer:
     monitoring: Monitoring = NO_MONITORING
 
     def __post_init__(self) -> None:
-        if self.workers < 1 or not self.interval > 0 or self.per_minute < 1:
-            raise InvalidArgument(
-                "workers, every", "must be at least 1 worker and more than 0 seconds, as in --workers 2 --every 60"
-            )
+        for name, is_valid, rule in (
+            ("workers", self.workers >= 1, "must be at least 1, as in 2"),
+            ("every", self.interval > 0, "must be more than 0 seconds, as in 60"),
+            ("per_minute", self.per_minute >= 1, "must be at least 1 request, as in 60"),
+        ):
+            if not is_valid:
+                raise InvalidArgument(name, rule)
 
     def serve(self, address: Address, ready: Callable[[], object]) -> None:
         """Serve the verification server, with its workers, until the process is stopped.

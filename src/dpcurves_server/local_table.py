@@ -303,7 +303,8 @@ def _read_columns(source: Source) -> tuple[Column, ...]:
         source: File or database table.
 
     Raises:
-        InvalidArgument: the records cannot be opened, the file has no header, or two columns have the same name.
+        InvalidArgument: the records cannot be opened, the file has no header, a column has no name, or two
+            columns have the same name.
     """
     from dpcurves.records.source import ColumnKind
     from dpcurves.records.table_sources import open_source
@@ -312,7 +313,9 @@ def _read_columns(source: Source) -> tuple[Column, ...]:
     if all(column.kind is ColumnKind.FIELDS and is_no_name(column.name) for column in columns):
         raise InvalidArgument("data", NO_HEADER)
     names = [column.name for column in columns]
-    if not names or not all(names) or len(set(names)) < len(names):
+    if not names or not all(names):
+        raise InvalidArgument("data", "a column has no name; give each column a name in the header line")
+    if len(set(names)) < len(names):
         raise InvalidArgument("data", "two columns have the same name; give them different names in the header line")
     return columns
 

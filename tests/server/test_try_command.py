@@ -430,6 +430,7 @@ REFUSED_FILES = {
     "empty.csv": (b"", "the file 'empty.csv' is empty; give a file with a header and records"),
     "book.csv": (EXCEL, "'book.csv' is an Excel file (.xlsx); export it as CSV in UTF-8"),
     "bare.csv": (b"52,2024-01-31\n61,2024-02-01\n", NO_HEADER),
+    "nameless.csv": (b"age,\n1,2\n", "a column has no name; give each column a name in the header line"),
     "twice.csv": (b"age,age\n1,2\n", "two columns have the same name; give them different names in the header line"),
     "a.duckdb": (SQLITE, "'a.duckdb' is no DuckDB database, or another program has it open; close it there"),
     "what?.csv": (

@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from dpcurves.privacy import PrivacyLoss
 from dpcurves_server import launch as workers
-from dpcurves_server.launch import Workers, choose_roles
+from dpcurves_server.launch import VerificationServer, Workers, choose_roles
 from dpcurves_server.questions import State
 from dpcurves_server.queue import Queue, WorkerRole
 from dpcurves_server.tables import QUESTIONS
@@ -165,3 +165,17 @@ def test_workers_that_do_not_end_are_killed_when_the_patience_of_all_together_is
     halted.stop()
     assert waited == [3.0, 0.0, 0.0]
     assert len(killed) == 3
+
+
+@pytest.mark.parametrize(
+    ("setting", "line"),
+    [
+        ({"workers": 0}, "workers: must be at least 1, as in 2"),
+        ({"interval": 0.0}, "every: must be more than 0 seconds, as in 60"),
+        ({"interval": float("nan")}, "every: must be more than 0 seconds, as in 60"),
+        ({"per_minute": 0}, "per_minute: must be at least 1 request, as in 60"),
+    ],
+)
+def test_a_setting_out_of_range_is_named(setting: Any, line: str) -> None:
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        VerificationServer("sqlite://", Path("cert.pem"), Path("key.pem"), **setting)

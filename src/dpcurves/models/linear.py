@@ -184,7 +184,7 @@ def _parse_factor(part: str, ranges: Ranges, categories: Levels) -> Power | Leve
     """
     matches: list[Power | Level] = [*_parse_powers(part, ranges), *_parse_levels(part, categories)]
     if len(matches) != 1:
-        ways = "has two meanings; rename the column or the category"
+        ways = "has several meanings; rename the column or the category"
         if not matches:
             ways = "has no meaning; declare ranges={'age': (0, 90)} or categories={'sex': ('f', 'm')} for its column"
         raise InvalidArgument("table", f"the name {describe_value(part)} of a coefficient {ways}")

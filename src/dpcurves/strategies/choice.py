@@ -209,7 +209,11 @@ def find_unlisted(question: object) -> UnlistedCategories | None:
     """
     unlisted = [column for column in _by_columns(question) if isinstance(column, UnlistedCategories)]
     if len(unlisted) > 1:
-        raise InvalidArgument("by", "only the groups of one column can be found; list those of the other columns")
+        raise InvalidArgument(
+            "by",
+            "only the groups of one column can be found; list those of the other columns, as in"
+            " Categories('ward', ('a', 'b'))",
+        )
     return unlisted[0] if unlisted else None
 
 
